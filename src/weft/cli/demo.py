@@ -1,0 +1,65 @@
+"""`weft demo`: what Weft does, shown in one minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.app import connect
+from weft.channels.terminal import show_answer, show_receipt
+from weft.cli.init import write
+from weft.cli.options import ProviderName, err, out, run
+from weft.config import Config, ContextSettings
+from weft.types.message import Message
+
+app = typer.Typer()
+SAMPLE = Path(__file__).parent / "sample"
+QUESTION = "What is the dive boat called, and where does it leave from?"
+LIMITS = ContextSettings(max_tokens=640, reserved_response_tokens=120)
+"""Small on purpose: the demo is to show what happens when not everything fits."""
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option("--folder", help="Where the sample workspace is made.")] = Path(
+        ".demo"
+    ),
+    provider: ProviderName = None,
+) -> None:
+    """See it work: a sample workspace, one question, its receipt."""
+    workspace = make_sample(folder)
+    history = read_conversation(folder / "conversation.jsonl")
+    out.print(
+        f"[dim]A sample workspace is in {workspace}, with a conversation of {len(history)} messages.[/]"
+    )
+    out.print(f"\n[bold]> {QUESTION}[/]")
+    config = Config(workspace=str(workspace), provider=provider, context=LIMITS)
+
+    async def work() -> None:
+        assistant = await connect(config)
+        try:
+            reply = await show_answer(assistant.stream(QUESTION, history=history), out, err)
+            out.print()
+            if reply is not None and reply.receipt is not None:
+                show_receipt(reply.receipt, out)
+        finally:
+            await assistant.close()
+
+    run(work())
+    out.print(f'\n[dim]See all of it: weft context --workspace {workspace} "{QUESTION}"[/]', soft_wrap=True)
+
+
+def make_sample(folder: Path) -> Path:
+    """The sample workspace below a folder, made anew except for what is there already."""
+    for source in sorted(path for path in SAMPLE.rglob("*") if path.is_file()):
+        target = folder / source.relative_to(SAMPLE)
+        if not target.exists():
+            write(target, source.read_text("utf-8"))
+    return folder / "workspace"
+
+
+def read_conversation(path: Path) -> list[Message]:
+    """Messages from a file with one JSON object a line."""
+    return [Message.from_json(line) for line in path.read_text("utf-8").splitlines() if line.strip()]

@@ -1,0 +1,126 @@
+"""`weft doctor`: what is wrong here, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import typer
+from rich.markup import escape
+
+from weft.app import choose_provider
+from weft.cli.options import AsJson, Workspace, out, run
+from weft.config import Config, find_paths, load_config
+from weft.errors import WeftError
+from weft.providers.local import INSTALL, unavailable
+from weft.workspace.files import FileReader, open_workspace
+from weft.workspace.skills import SkillLoader
+
+app = typer.Typer()
+_MARKS = {"ok": "[green]ok[/]  ", "note": "[yellow]note[/]", "bad": "[red]bad[/] "}
+_FILES = ("SOUL.md", "AGENTS.md", "USER.md", "TOOLS.md", "memory/MEMORY.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. Whatever is not well has a remedy."""
+
+    level: Literal["ok", "note", "bad"]
+    what: str
+    remedy: str = ""
+
+
+@app.command()
+def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Check settings, workspace, model and terminal, with a remedy for each finding."""
+    findings = list(examine(workspace))
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
+    else:
+        for finding in findings:
+            out.print(f"{_MARKS[finding.level]} {escape(finding.what)}", soft_wrap=True)
+            if finding.remedy:
+                out.print(f"     [dim]→ {escape(finding.remedy)}[/]", soft_wrap=True)
+    if any(finding.level == "bad" for finding in findings):
+        raise typer.Exit(1)
+
+
+def examine(workspace: str | None) -> Iterator[Finding]:
+    """Look at everything; one bad finding does not hide the next."""
+    file = find_paths().config_file
+    try:
+        config = load_config().with_overrides(workspace=workspace)
+        known = "settings are read from" if file.exists() else "settings are the defaults; a file would be"
+        yield Finding("ok", f"{known} {file}")
+    except WeftError as error:
+        yield Finding("bad", str(error), f"mend {file}, or move it away and run `weft init`")
+        config = Config().with_overrides(workspace=workspace)
+    yield from _recipe(config)
+    yield from _workspace(config)
+    yield from _model(config)
+    yield from _terminal()
+
+
+def _recipe(config: Config) -> Iterator[Finding]:
+    try:
+        recipe = config.chosen_recipe()
+        yield Finding("ok", f"recipe {recipe.name}: {recipe.description}")
+    except WeftError as error:
+        yield Finding("bad", str(error), "`weft recipes list` shows those that come with Weft")
+
+
+def _workspace(config: Config) -> Iterator[Finding]:
+    path = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
+    try:
+        root = open_workspace(path)
+    except WeftError as error:
+        level: Literal["note", "bad"] = "bad" if config.workspace or path.exists() else "note"
+        yield Finding(level, str(error), "`weft init` makes one")
+        return
+    files = run(FileReader().read([(root, name) for name in _FILES]))
+    troubles = [file for file in files if file.warning and not file.missing]
+    there = [name for name, file in zip(_FILES, files, strict=True) if file.text is not None]
+    yield Finding("ok", f"workspace {root} has {', '.join(there) or 'no files yet'}")
+    for file in troubles:
+        yield Finding("bad", file.warning, "mend the file, or move it out of the workspace")
+    skills = run(SkillLoader(FileReader()).load(config.skill_dirs(root)))
+    yield Finding("ok", f"{len(skills.found)} skills can be used")
+    for skill in skills.found:
+        for warning in skill.warnings:
+            yield Finding("note", warning, f"edit {skill.directory}/SKILL.md")
+    for left_out in skills.left_out:
+        yield Finding(
+            "note", f"skill {left_out.name} is not used: {left_out.reason}", "`weft skills validate`"
+        )
+
+
+def _model(config: Config) -> Iterator[Finding]:
+    try:
+        choice = choose_provider(config)
+        yield Finding("ok", f"{choice.provider} answers: {choice.why}")
+        for passed_over in choice.passed_over:
+            yield Finding("note", passed_over, "set `provider` in the config file to choose another")
+    except WeftError as error:
+        yield Finding("bad", str(error), INSTALL)
+    lacks = unavailable(config.local)
+    if lacks is None:
+        yield Finding("ok", "the embedded model is installed and needs no network")
+    else:
+        yield Finding("note", f"no offline answers: {lacks}", INSTALL)
+
+
+def _terminal() -> Iterator[Finding]:
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    if encoding != "utf8":
+        yield Finding("note", f"the terminal's encoding is {sys.stdout.encoding}", "set PYTHONUTF8=1")
+    if not sys.stdout.isatty():
+        yield Finding("ok", "output goes to a program or file: no colours")
+    elif os.environ.get("NO_COLOR"):
+        yield Finding("ok", "colours are switched off by NO_COLOR")
+    else:
+        yield Finding("ok", f"terminal with {out.width} columns and colours")

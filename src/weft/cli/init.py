@@ -1,0 +1,70 @@
+"""`weft init`: a workspace and a config file to start from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.options import Workspace, out
+from weft.config import find_paths
+from weft.errors import WorkspaceError
+
+app = typer.Typer()
+STARTER = Path(__file__).parent / "starter"
+
+
+@app.command()
+def init(
+    workspace: Workspace = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Ask about each file that would be replaced.")
+    ] = False,
+) -> None:
+    """Make a workspace and a config file; nothing is overwritten."""
+    paths = find_paths()
+    target = Path(workspace).expanduser() if workspace else paths.workspace
+    if target.exists() and not target.is_dir():
+        raise WorkspaceError(f"{str(target)!r} is a file: name a folder for the workspace.")
+    plan = {target / file: (STARTER / "workspace" / file).read_text("utf-8") for file in _files()}
+    if workspace is None:
+        plan[paths.config_file] = (STARTER / "config.toml").read_text("utf-8")
+    made = kept = 0
+    for path, text in plan.items():
+        if path.exists() and not (force and _may_replace(path)):
+            out.print(f"[dim]kept    {path}[/]")
+            kept += 1
+            continue
+        write(path, text)
+        out.print(f"[green]made[/]    {path}")
+        made += 1
+    out.print(f'{made} files made, {kept} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"')
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file and its folders.
+
+    Raises:
+        WorkspaceError: the place cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise WorkspaceError(
+            f"{error.filename or path} cannot be written ({reason}): set WEFT_HOME to a folder that can."
+        ) from error
+
+
+def _files() -> list[Path]:
+    root = STARTER / "workspace"
+    return sorted(path.relative_to(root) for path in root.rglob("*.md"))
+
+
+def _may_replace(path: Path) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return typer.confirm(f"Replace {path}?", default=False)

@@ -1,0 +1,92 @@
+"""The command `weft`: finds the command that was typed, and turns every error into one line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from weft.errors import WeftError, did_you_mean
+
+# Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
+COMMANDS = {
+    "ask": "Ask one question and get one answer; nothing is remembered.",
+    "context": "Show what the model would see, without asking it.",
+    "demo": "See it work: a sample workspace, one question, its receipt.",
+    "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
+    "init": "Make a workspace and a config file; nothing is overwritten.",
+    "recipes": "List, show and check recipes.",
+    "skills": "List, show and check skills.",
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are modules of this folder."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        return typer.main.get_command(import_module(f"weft.cli.{cmd_name}").app)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"There is no command {args[0]!r}: {did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    name="weft",
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        version: Any = import_module("weft.types.version").VERSION
+        typer.echo(f"weft {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def weft(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Log to stderr what is decided and why."),
+) -> None:
+    """Weft weaves what a model sees, and shows you all of it.
+
+    Start with `weft demo`, then `weft init` and `weft ask "..."`.
+    """
+    if verbose:
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+
+
+def main() -> None:
+    """Run the command line; errors of ours become one line on stderr and their exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except WeftError as error:
+        typer.secho(f"weft: {error}", fg="red" if sys.stderr.isatty() else None, err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

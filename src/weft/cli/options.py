@@ -1,0 +1,76 @@
+"""Options and input that several commands share."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from weft.config import Config, load_config
+from weft.gateway.clean import clean
+
+T = TypeVar("T")
+
+Text = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TEXT]...",
+        help="The message. `-`, or no text at all, reads standard input.",
+        show_default=False,
+    ),
+]
+RecipeName = Annotated[
+    str | None, typer.Option("--recipe", "-r", metavar="NAME|FILE", help="The recipe to build with.")
+]
+ProviderName = Annotated[str | None, typer.Option("--provider", "-p", metavar="NAME", help="Who answers.")]
+ModelName = Annotated[str | None, typer.Option("--model", "-m", metavar="ID", help="The model to ask.")]
+Workspace = Annotated[
+    str | None,
+    typer.Option("--workspace", "-w", metavar="PATH", help="The folder with SOUL.md and the rest."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def settings(**overrides: str | None) -> Config:
+    """The settings, with what was typed over them."""
+    return load_config().with_overrides(**overrides)
+
+
+def message(words: list[str] | None) -> str:
+    """The message that was typed, or comes from standard input where `-` stands; cleaned.
+
+    Raises:
+        EmptyMessage: nothing is there.
+    """
+    words = words or ["-"]
+    if words == ["-"] and sys.stdin.isatty():
+        err.print("[dim]Type the message; end it with Ctrl-D.[/]")
+    text = " ".join("\n\n" + _stdin() if word == "-" else word for word in words)
+    cleaned = clean(text.strip("\n"))
+    for note in cleaned.notes:
+        typer.echo(f"weft: {note}", err=True)
+    return cleaned.text
+
+
+def _stdin() -> str:
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        typer.echo(f"weft: standard input is not UTF-8; what is not was shown as {chr(0xFFFD)}.", err=True)
+        return data.decode("utf-8", "replace")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run async work; Ctrl-C ends it quietly."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None

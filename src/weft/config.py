@@ -1,0 +1,158 @@
+"""Settings: one TOML file and the environment make one frozen `Config`.
+
+Nothing below this module reads settings: they are passed down as values.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_path, user_data_path
+
+from weft.errors import ConfigError
+from weft.providers.local import LocalSettings
+from weft.types.codec import from_dict
+from weft.types.limits import ContextConfig, ModelContextLimits
+from weft.types.recipe import Recipe, SkillsMode
+
+_FROM_ENVIRONMENT = {
+    "WEFT_RECIPE": "recipe",
+    "WEFT_PROVIDER": "provider",
+    "WEFT_MODEL": "model",
+    "WEFT_WORKSPACE": "workspace",
+}
+_CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """Where things are: the XDG folders, or everything below `WEFT_HOME`."""
+
+    config_dir: Path
+    data_dir: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.config_dir / "config.toml"
+
+    @property
+    def workspace(self) -> Path:
+        return self.data_dir / "workspace"
+
+    @property
+    def skills(self) -> Path:
+        return self.config_dir / "skills"
+
+
+def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
+    home = environ.get("WEFT_HOME")
+    if home:
+        return Paths(config_dir=Path(home).expanduser(), data_dir=Path(home).expanduser())
+    return Paths(config_dir=user_config_path("weft"), data_dir=user_data_path("weft"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSettings:
+    """Limits set over the recipe's. None leaves the recipe's value."""
+
+    max_tokens: int | None = None
+    memory_tokens: int | None = None
+    history_tokens: int | None = None
+    reserved_response_tokens: int | None = None
+    max_messages: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillSettings:
+    """Where skills come from besides the workspace, how they are shown, and which are switched off."""
+
+    directory: str | None = None
+    extra_dirs: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    context_mode: SkillsMode | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedSettings:
+    """What the scripted provider answers, one reply for each request."""
+
+    replies: tuple[str, ...] = ("This reply was scripted: no model was asked.",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting, with its default."""
+
+    recipe: str = "weft"
+    provider: str | None = None
+    model: str | None = None
+    workspace: str | None = None
+    context: ContextSettings = ContextSettings()
+    skills: SkillSettings = SkillSettings()
+    local: LocalSettings = LocalSettings()
+    scripted: ScriptedSettings = ScriptedSettings()
+    paths: Paths = field(default_factory=find_paths, metadata={"private": True})
+
+    def with_overrides(self, **changes: Any) -> Config:
+        """A copy with the values that are not None."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    def chosen_recipe(self) -> Recipe:
+        """The recipe, with the skills mode and the number of messages that are set here."""
+        recipe = Recipe.load(self.recipe)
+        if self.skills.context_mode is not None:
+            recipe = recipe.replace(skills_mode=self.skills.context_mode)
+        return recipe
+
+    def context_config(self, recipe: Recipe) -> ContextConfig:
+        """The recipe's limits with those that are set here."""
+        set_here = {
+            name: value
+            for name in ("max_tokens", "memory_tokens", "history_tokens", "reserved_response_tokens")
+            if (value := getattr(self.context, name)) is not None
+        }
+        limits: ModelContextLimits | None = replace(recipe.limits, **set_here) if set_here else None
+        return ContextConfig(default_limits=limits, max_messages_cap=self.context.max_messages)
+
+    def skill_dirs(self, workspace: Path | None) -> list[Path]:
+        """Every folder that may hold skills; of two with the same name the later folder's is used."""
+        dirs = [self.paths.skills]
+        if workspace is not None:
+            dirs.append(workspace / "skills")
+        dirs += [Path(self.skills.directory).expanduser()] if self.skills.directory else []
+        return dirs + [Path(folder).expanduser() for folder in self.skills.extra_dirs]
+
+
+def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = os.environ) -> Config:
+    """The settings of a file (the usual one, which need not exist), overridden by the environment.
+
+    Raises:
+        ConfigError: the file cannot be read, is not TOML, or has an unknown key.
+    """
+    paths = find_paths(environ)
+    file = Path(path).expanduser() if path is not None else paths.config_file
+    data = _read(file, required=path is not None)
+    data |= {name: value for key, name in _FROM_ENVIRONMENT.items() if (value := environ.get(key))}
+    if isinstance(data.get("skills"), dict):
+        data["skills"] = {_CAMEL.sub(r"_\1", key).lower(): value for key, value in data["skills"].items()}
+    config = from_dict(Config, data, where=str(file), unknown="refuse", error=ConfigError)
+    return replace(config, paths=paths)
+
+
+def _read(file: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"There is no config file {file}: make one with `weft init`.") from None
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The config file {file} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}.") from error

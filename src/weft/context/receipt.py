@@ -1,0 +1,152 @@
+"""The account of one build: every part that is shown, and every part that is not, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft.context.plan import Plan
+from weft.types.receipt import Receipt, ReceiptItem
+from weft.types.recipe import Layer
+from weft.types.section import Offer, Place, Stability
+
+_GAVE_WAY = "gave way: the budget is {limit} tokens"
+
+
+def account(plan: Plan, *, warnings: tuple[str, ...] = ()) -> Receipt:
+    """The receipt of a plan. Its items add up to exactly what the plan costs."""
+    items = [*_tools(plan)]
+    for at, layer in enumerate(plan.materials.recipe.layers):
+        if layer.source == "history":
+            items += _history(plan)
+        elif layer.source == "message":
+            items.append(_message(plan))
+        else:
+            items += _layer(plan, at, layer)
+    if plan.framing_tokens:
+        items.append(_framing(plan))
+    notes = [warning for offer in plan.materials.offers for warning in offer.warnings]
+    return Receipt(
+        items=tuple(items),
+        limit=plan.materials.limits.ceiling,
+        recipe=plan.materials.recipe.name,
+        counter=plan.materials.recipe.tokens,
+        warnings=(*warnings, *notes),
+    )
+
+
+def _layer(plan: Plan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
+    offer, shown = plan.materials.offers[at], plan.kept[at]
+    for section in plan.written[at]:
+        yield ReceiptItem(
+            layer=section.layer,
+            source=section.source,
+            title=section.title,
+            tokens=section.tokens,
+            kept=True,
+            reason=section.why,
+            origin=section.origin,
+            zone=_zone(section.stability, section.place),
+        )
+    yield from _left_out(plan, layer, offer, shown)
+
+
+def _left_out(plan: Plan, layer: Layer, offer: Offer, shown: frozenset[int]) -> Iterator[ReceiptItem]:
+    place = plan.materials.recipe.place(layer)
+    for at, piece in enumerate(offer.pieces):
+        if at not in shown:
+            yield ReceiptItem(
+                layer=offer.layer,
+                source=piece.source,
+                title=piece.title,
+                tokens=plan.materials.counter.text(piece.text),
+                kept=False,
+                reason=_GAVE_WAY.format(limit=plan.materials.limits.ceiling),
+                origin=piece.origin,
+                zone=_zone(piece.stability, place),
+            )
+    for withheld in offer.withheld:
+        yield ReceiptItem(
+            layer=offer.layer,
+            source=layer.source,
+            title=withheld.title,
+            tokens=withheld.tokens,
+            kept=False,
+            reason=withheld.reason,
+            zone=_zone(Stability.SESSION, place),
+        )
+
+
+def _history(plan: Plan) -> Iterator[ReceiptItem]:
+    """At most three stretches: beyond the recipe's own limits, given way to the budget, and shown."""
+    window, tail = plan.window, plan.window.tail
+    before, count = tail.messages_before, len(tail.entries)
+    limited = before + window.cuts[window.first] if window.limited_by else 0
+    start, end = before + window.cuts[plan.cut], before + count
+    prices = [entry.tokens for entry in tail.entries]
+
+    def tokens(first: int, last: int) -> int:
+        unseen = tail.tokens_before if first <= before else 0
+        return unseen + sum(prices[max(first - 1 - before, 0) : last - before])
+
+    gave_way = _GAVE_WAY.format(limit=plan.materials.limits.ceiling)
+    stretches = ((1, limited, window.limited_by), (limited + 1, start, gave_way), (start + 1, end, ""))
+    for first, last, reason in stretches:
+        if first <= last:
+            yield _stretch(first, last, tokens(first, last), reason)
+
+
+def _stretch(first: int, last: int, tokens: int, reason: str) -> ReceiptItem:
+    """One item for a run of messages; without a reason to drop it, it is shown."""
+    return ReceiptItem(
+        layer="history",
+        source="history",
+        title=f"message {first}" if first == last else f"messages {first}-{last}",
+        tokens=tokens,
+        kept=not reason,
+        reason=reason or "the newest messages",
+        origin="user",
+        zone="session",
+        span=(first, last),
+    )
+
+
+def _message(plan: Plan) -> ReceiptItem:
+    return ReceiptItem(
+        layer="message",
+        source="message",
+        title="the message",
+        tokens=plan.message_tokens,
+        kept=True,
+        reason="always shown",
+        origin="user",
+        zone="turn",
+    )
+
+
+def _framing(plan: Plan) -> ReceiptItem:
+    return ReceiptItem(
+        layer="framing",
+        source="framing",
+        title="marks between the parts",
+        tokens=plan.framing_tokens,
+        kept=True,
+        reason="what joining the parts into messages costs",
+        zone="session",
+    )
+
+
+def _tools(plan: Plan) -> Iterator[ReceiptItem]:
+    for tool, tokens in zip(plan.materials.tools, plan.tool_tokens, strict=True):
+        yield ReceiptItem(
+            layer="tools",
+            source="tools",
+            title=tool.name,
+            tokens=tokens,
+            kept=True,
+            reason="offered to the model",
+            zone="static",
+        )
+
+
+def _zone(stability: Stability, place: Place) -> str:
+    return "turn" if place == Place.MESSAGE else str(stability)

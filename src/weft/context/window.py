@@ -1,0 +1,130 @@
+"""Which part of the history is shown.
+
+A window is the newest stretch of a conversation. It may begin only at a cut: never between a tool call
+and its results, and, where the recipe counts in exchanges, only where a user begins to speak.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from weft.errors import ConfigError
+from weft.types.message import Message
+from weft.types.recipe import HistoryRule
+from weft.types.records import Entry, Tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The loaded end of a history with every place where it may begin.
+
+    `costs[i]` is the price of beginning at `cuts[i]`; the last cut shows nothing. `first` is the
+    earliest cut that the recipe's own limits allow, and `limited_by` says which limit that was. A history
+    that is never cut has one cut, at its beginning.
+    """
+
+    tail: Tail
+    cuts: tuple[int, ...]
+    costs: tuple[int, ...]
+    first: int = 0
+    limited_by: str = ""
+
+    def cut_within(self, budget: int, *, after: int) -> int:
+        """The earliest cut, not before `after`, whose window costs no more than the budget."""
+        affordable = bisect_left(self.costs, -max(budget, 0), key=lambda cost: -cost)
+        return max(after, min(affordable, len(self.cuts) - 1))
+
+    def messages(self, cut: int) -> tuple[Message, ...]:
+        return tuple(entry.message for entry in self.tail.entries[self.cuts[cut] :])
+
+
+def open_window(
+    tail: Tail, rule: HistoryRule, *, history_tokens: int | None = None, per_message: int = 0
+) -> Window:
+    """Find every cut of a history, and the first one that the recipe's own limits allow."""
+    cuts = _cuts(tail, rule)
+    prices = [entry.tokens + per_message for entry in tail.entries]
+    from_end = [0, *accumulate(reversed(prices))]
+    count = len(prices)
+    costs = tuple(from_end[count - cut] for cut in cuts)
+    window = Window(tail=tail, cuts=cuts, costs=costs)
+    limit = min((n for n in (rule.max_tokens, history_tokens) if n is not None), default=None)
+    if rule.strategy in ("truncate", "summarize"):
+        return _truncated(window, rule, limit)
+    limited = _limited(window, rule.max_messages, limit)
+    return _uncuttable(limited) if rule.strategy == "none" else limited
+
+
+def _uncuttable(window: Window) -> Window:
+    """The same window with no later cut, so that no budget can shorten it."""
+    at = window.first
+    return replace(window, cuts=window.cuts[at : at + 1], costs=window.costs[at : at + 1], first=0)
+
+
+def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -> Window:
+    """The window within a number of messages and of tokens."""
+    first, why = 0, ""
+    if max_messages is not None:
+        shown = len(window.tail.entries) - max_messages
+        first = bisect_left(window.cuts, shown)
+        if first or (window.tail.messages_before and shown >= 0):
+            why = f"older than the newest {max_messages} messages"
+    if max_tokens is not None and window.costs[first] > max_tokens:
+        first = window.cut_within(max_tokens, after=first)
+        why = f"over the {max_tokens} tokens for history"
+    return replace(window, first=first, limited_by=why)
+
+
+def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None) -> Window:
+    """All of it while it is within the limits; else the newest exchanges, at least one.
+
+    Cutting to two thirds of the token limit leaves room to grow, so that not every turn cuts again.
+    """
+    total = len(window.tail.entries) + window.tail.messages_before
+    tokens = window.costs[0] + window.tail.tokens_before
+    if total <= (rule.max_messages or total) and tokens <= (max_tokens or tokens):
+        return window
+    if rule.strategy == "summarize":
+        raise ConfigError(
+            "This history is long enough to be summarised, and that needs a model: "
+            "use Truncate, or give the app a provider."
+        )
+    target = None if max_tokens is None else max_tokens * 2 // 3
+    cut = _limited(window, min(rule.keep_recent, rule.max_messages or rule.keep_recent), target)
+    newest_exchange = max(0, len(window.cuts) - 2)
+    why = f"older than the newest {rule.keep_recent} messages of a long history"
+    return replace(window, first=min(cut.first, newest_exchange), limited_by=why)
+
+
+def _cuts(tail: Tail, rule: HistoryRule) -> tuple[int, ...]:
+    """Where a window may begin: ascending positions, the last one past the end."""
+    entries = tail.entries
+    inside = _inside_calls(entries)
+    by_exchange = rule.unit == "exchange"
+    whole = not tail.messages_before
+    allowed = [
+        at
+        for at, entry in enumerate(entries)
+        if (at == 0 and whole) or (at not in inside and (not by_exchange or entry.message.role == "user"))
+    ]
+    return (*allowed, len(entries))
+
+
+def _inside_calls(entries: Sequence[Entry]) -> set[int]:
+    """Positions that lie behind a call and at or before its last result: no cut may fall there.
+
+    A result whose call is not in sight belongs to a call before it, so a window cannot begin with it.
+    """
+    inside: set[int] = set()
+    open_calls: dict[str, int] = {}
+    for at, entry in enumerate(entries):
+        message = entry.message
+        for call in message.tool_calls:
+            open_calls[call.id] = at
+        if message.role == "tool":
+            made = open_calls.get(message.tool_call_id or "")
+            inside.update((at,) if made is None else range(made + 1, at + 1))
+    return inside

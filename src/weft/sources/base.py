@@ -1,0 +1,124 @@
+"""What every source is given and gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from weft.store.base import Activity, Blocks, Facts, Recall, Summaries, Tasks
+from weft.tokens import Counter
+from weft.types.context import ContextNeeds
+from weft.types.message import ToolDefinition
+from weft.types.recipe import Layer, Recipe, Reload
+from weft.types.rules import ToolRule
+from weft.types.section import Offer, Origin, Section, Stability, Withheld
+from weft.workspace.files import FileReader, FileText
+from weft.workspace.skills import SkillLoader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The workspace of a build: where it is, and what remembers its files."""
+
+    reader: FileReader
+    skills: SkillLoader
+    workspace: Path | None = None
+    skill_dirs: tuple[Path, ...] = ()
+    disabled_skills: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What lasts, as far as this build can reach it."""
+
+    blocks: Blocks | None = None
+    facts: Facts | None = None
+    summaries: Summaries | None = None
+    recall: Recall | None = None
+    tasks: Tasks | None = None
+    activity: Activity | Sequence[object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One message to build a context for, and all that a source may ask about it."""
+
+    message: str
+    recipe: Recipe
+    counter: Counter
+    now: datetime
+    files: Files
+    kept: Kept = Kept()
+    needs: ContextNeeds = ContextNeeds()
+    agent_id: str = ""
+    channel: str = ""
+    sender_id: str = ""
+    session_id: str = ""
+    base_instructions: str | None = None
+    tools: tuple[ToolDefinition, ...] = ()
+    tool_rules: tuple[ToolRule, ...] = ()
+    batch_blocks: frozenset[str] = field(default=frozenset())
+    include_descriptions: bool | None = None
+    include_schemas: bool | None = None
+    activity_limit: int | None = None
+
+    @property
+    def sender(self) -> str:
+        """The person, as facts and tasks know them: `channel:sender_id`."""
+        return f"{self.channel}:{self.sender_id}" if self.channel or self.sender_id else ""
+
+    async def read(self, layer: Layer, *names: str) -> list[FileText]:
+        """Files of the workspace, as often as the recipe wants them read; none without a workspace."""
+        workspace = self.files.workspace
+        if workspace is None:
+            return []
+        places = [(workspace, name) for name in names]
+        reload: Reload = layer.reload or self.recipe.reload
+        return await self.files.reader.read(places, reload=reload, ttl_seconds=self.recipe.ttl_seconds)
+
+
+Source = Callable[[Request, Layer], Awaitable[Offer]]
+
+
+def nothing(layer: Layer, *, warnings: tuple[str, ...] = (), withheld: tuple[Withheld, ...] = ()) -> Offer:
+    """An offer of no pieces."""
+    return Offer(layer=layer.source, warnings=warnings, withheld=withheld)
+
+
+def piece(
+    layer: Layer,
+    text: str,
+    *,
+    title: str,
+    why: str,
+    stability: Stability = Stability.SESSION,
+    origin: Origin = Origin.OPERATOR,
+) -> Section:
+    """A section of a layer, with the layer's own rank."""
+    return Section(
+        layer=layer.source,
+        source=layer.source,
+        title=title,
+        text=text,
+        keep=layer.keep,
+        stability=stability,
+        origin=origin,
+        why=why,
+    )
+
+
+def under_title(layer: Layer, pieces: Sequence[Section], **more: object) -> Offer:
+    """Pieces as lines under the layer's title, between the layer's tags."""
+    head = f"<context:{layer.tag}>\n" if layer.tag else ""
+    head += f"{layer.title}\n" if layer.title else ""
+    tail = f"\n</context:{layer.tag}>" if layer.tag else ""
+    return Offer(
+        layer=layer.source,
+        pieces=tuple(pieces),
+        head=head,
+        join="\n",
+        tail=tail,
+        **more,  # type: ignore[arg-type]
+    )

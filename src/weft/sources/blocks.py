@@ -1,0 +1,75 @@
+"""Memory blocks, each between its own tags."""
+
+from __future__ import annotations
+
+import json
+
+from weft.sources.base import Request, nothing, piece
+from weft.types.neutral import without_tags
+from weft.types.recipe import Layer
+from weft.types.records import BlockType, RenderedBlock
+from weft.types.section import Offer, Origin
+
+
+async def offer(request: Request, layer: Layer) -> Offer:
+    """Core blocks always; working blocks when pinned; any other only when this turn names it."""
+    if request.kept.blocks is None:
+        return nothing(layer)
+    blocks = await request.kept.blocks.rendered_blocks(request.agent_id)
+    shown = [block for block in blocks if _belongs(block, layer, request.batch_blocks)]
+    pieces = tuple(
+        piece(
+            layer,
+            render_block(block, descriptions=_descriptions(request, layer), schemas=_schemas(request, layer)),
+            title=block.label,
+            why=_why(block),
+            origin=Origin.AGENT,
+        )
+        for block in shown
+    )
+    return Offer(layer=layer.source, pieces=pieces)
+
+
+def _belongs(block: RenderedBlock, layer: Layer, batch: frozenset[str]) -> bool:
+    if block.block_type == BlockType.CORE:
+        return layer.kind == "core"
+    named = block.id in batch
+    pinned = block.block_type == BlockType.WORKING and block.pinned
+    return layer.kind == "working" and (named or pinned)
+
+
+def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bool = False) -> str:
+    """A block as the model sees it; its content cannot close its tag or open another."""
+    label = _attribute(block.label)
+    shared = f' shared_from="{_attribute(block.shared_from)}"' if block.shared_from else ""
+    about = f"{without_tags(block.description)}\n\n" if descriptions and block.description else ""
+    if schemas and block.schema:
+        compact = json.dumps(dict(block.schema), ensure_ascii=False, separators=(",", ":"))
+        about += f"Schema: {without_tags(compact)}\n"
+    return (
+        f'<block:{label} permission="{block.permission}"{shared}>\n'
+        f"{about}{without_tags(block.content)}\n</block:{label}>"
+    )
+
+
+def _attribute(text: str) -> str:
+    """A label that cannot end its tag."""
+    for mark, harmless in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(mark, harmless)
+    return " ".join(text.split())
+
+
+def _why(block: RenderedBlock) -> str:
+    if block.block_type == BlockType.CORE:
+        return "core blocks are always shown"
+    return "pinned" if block.pinned and block.block_type == BlockType.WORKING else "named by this turn"
+
+
+def _descriptions(request: Request, layer: Layer) -> bool:
+    chosen = request.include_descriptions
+    return layer.include_descriptions if chosen is None else chosen
+
+
+def _schemas(request: Request, layer: Layer) -> bool:
+    chosen = request.include_schemas
+    return layer.include_schemas if chosen is None else chosen

@@ -1,0 +1,30 @@
+"""The situation: the time, the version, how many tools there are, where the workspace is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from weft.sources.base import Request, piece, under_title
+from weft.types.neutral import one_line
+from weft.types.recipe import Layer
+from weft.types.section import Offer, Stability
+from weft.types.version import VERSION
+
+
+async def offer(request: Request, layer: Layer) -> Offer:
+    lines = [
+        f"Current date and time: {clock(request.now)}",
+        f"Agent version: weft {VERSION}",
+        f"Available tools: {len(request.tools)}",
+    ]
+    if request.files.workspace is not None:
+        lines.append(f"Workspace: {one_line(str(request.files.workspace))}")
+    text = "\n".join(lines)
+    section = piece(layer, text, title="time, version, workspace", why="changes", stability=Stability.TURN)
+    return under_title(layer, [section])
+
+
+def clock(now: datetime) -> str:
+    """A time as a person would write it, with the weekday and the offset."""
+    offset = now.strftime("%z") or "+0000"
+    return f"{now:%Y-%m-%d %H:%M} ({now:%A}) UTC{offset[:3]}:{offset[3:5]}"

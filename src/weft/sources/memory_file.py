@@ -1,0 +1,65 @@
+"""Long-term memory from a file: one entry a line, the ones that bear on the message first."""
+
+from __future__ import annotations
+
+import re
+
+from weft.recall.rank import relevance
+from weft.sources.base import Request, nothing, piece, under_title
+from weft.types.neutral import one_line, without_tags
+from weft.types.recipe import Layer
+from weft.types.section import Offer, Origin, Stability, Withheld
+
+_CONTINUED = re.compile(r"[ \t]")
+
+
+async def offer(request: Request, layer: Layer) -> Offer:
+    """Entries ranked by relevance, ties newest first, up to the recipe's limit."""
+    files = await request.read(layer, layer.path)
+    file = files[0] if files else None
+    if file is None:
+        return nothing(layer)
+    warnings = (file.warning,) if file.warning else ()
+    found = entries(file.text or "")
+    scores = relevance(request.message, found)
+    ranked = sorted(range(len(found)), key=lambda n: (-scores[n], -n))
+    limit = len(ranked) if layer.max_entries is None else layer.max_entries
+    pieces = [
+        piece(
+            layer,
+            without_tags(found[n]),
+            title=_title(found[n]),
+            why="ranked by relevance to the message",
+            stability=Stability.TURN,
+            origin=Origin.USER,
+        )
+        for n in ranked[:limit]
+    ]
+    withheld: tuple[Withheld, ...] = ()
+    if rest := ranked[limit:]:
+        cost = sum(request.counter.text(found[n]) for n in rest)
+        reason = f"less relevant than the {limit} shown (`max_entries`)"
+        withheld = (Withheld(title=f"{len(rest)} entries", tokens=cost, reason=reason, count=len(rest)),)
+    return under_title(layer, pieces, warnings=warnings, withheld=withheld)
+
+
+def entries(text: str) -> list[str]:
+    """The lines of a memory file that remember something; an indented line belongs to the one above.
+
+    Headings, rules and comments are not entries.
+    """
+    found: list[str] = []
+    for line in text.splitlines():
+        bare = line.strip()
+        if not bare or bare.startswith(("#", "<!--")) or not bare.strip("-*_= "):
+            continue
+        if found and _CONTINUED.match(line):
+            found[-1] += "\n" + line.rstrip()
+        else:
+            found.append(bare)
+    return found
+
+
+def _title(entry: str) -> str:
+    line = one_line(entry).lstrip("-* ")
+    return line if len(line) <= 48 else line[:47] + "…"

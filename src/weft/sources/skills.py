@@ -1,0 +1,71 @@
+"""What the assistant knows how to do: skills, in one of four ways."""
+
+from __future__ import annotations
+
+from weft.sources.base import Request, nothing, piece, under_title
+from weft.types.neutral import one_line, without_tags
+from weft.types.recipe import Layer
+from weft.types.section import Offer, Section, Stability, Withheld
+from weft.workspace.skills import Skill
+
+FULL_INTRO = "You have access to the following skills. Use them when relevant.\n\n"
+ON_DEMAND_INTRO = (
+    "You have access to the following skills. Use the read_skill tool to load a skill's full "
+    "documentation when it clearly applies to the user's request.\n\n## Available skills\n"
+)
+
+
+async def offer(request: Request, layer: Layer) -> Offer:
+    """Skills as the layer's mode shows them: whole, by name, in a list, or only when they are called for."""
+    files = request.files
+    loaded = await files.skills.load(
+        files.skill_dirs,
+        reload=layer.reload or request.recipe.reload,
+        ttl_seconds=request.recipe.ttl_seconds,
+        disabled=files.disabled_skills,
+    )
+    skills = list(loaded.found)
+    warnings = tuple(warning for skill in skills for warning in skill.warnings)
+    withheld = [Withheld(title=out.name, tokens=0, reason=out.reason) for out in loaded.left_out]
+    if layer.mode == "triggered":
+        withheld += [_idle(request, skill) for skill in skills if not skill.is_triggered_by(request.message)]
+        skills = [skill for skill in skills if skill.is_triggered_by(request.message)]
+    if not skills:
+        return nothing(layer, warnings=warnings, withheld=tuple(withheld))
+    pieces = [_piece(layer, skill) for skill in skills]
+    if layer.mode == "summary":
+        return under_title(layer, pieces, warnings=warnings, withheld=tuple(withheld))
+    on_demand = layer.mode == "readOnDemand"
+    return Offer(
+        layer=layer.source,
+        pieces=tuple(pieces),
+        head=ON_DEMAND_INTRO if on_demand else FULL_INTRO,
+        join="\n" if on_demand else "",
+        withheld=tuple(withheld),
+        warnings=warnings,
+    )
+
+
+def _piece(layer: Layer, skill: Skill) -> Section:
+    name, description = one_line(skill.name), one_line(skill.description)
+    if layer.mode == "summary":
+        text = f"- {name}: {description or first_line(skill.body)}".rstrip(": ")
+    elif layer.mode == "readOnDemand":
+        text = f"- **{name}**: {description or '(no description)'}"
+    else:
+        about = f"{without_tags(skill.description)}\n\n" if skill.description else ""
+        text = f"## {name}\n{about}{without_tags(skill.body)}\n\n"
+    return piece(layer, text, title=name, why=f"skills are shown as {layer.mode}", stability=Stability.STATIC)
+
+
+def first_line(body: str) -> str:
+    """The first line of a body that says something: not a rule, and a heading without its marks."""
+    for line in body.splitlines():
+        if text := line.strip().lstrip("#").strip().strip("-*_= "):
+            return one_line(text)
+    return ""
+
+
+def _idle(request: Request, skill: Skill) -> Withheld:
+    reason = "its trigger is not in the message" if skill.trigger else "it has no trigger"
+    return Withheld(title=skill.name, tokens=request.counter.text(skill.body), reason=reason)

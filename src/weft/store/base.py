@@ -1,0 +1,82 @@
+"""What a store must be able to do, as the layers above it see it.
+
+Small protocols, one for each thing that lasts: a layer takes the one it needs and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from weft.tokens import Counter
+from weft.types.message import Message
+from weft.types.records import ActivityEntry, Fact, Recalled, RenderedBlock, Summary, Tail, Task
+
+
+class MessageLog(Protocol):
+    """Conversations: append-only, each message counted once when it is written."""
+
+    async def append(self, session_id: str, *messages: Message) -> None: ...
+
+    async def newest(self, session_id: str, n: int) -> list[Message]: ...
+
+    async def all(self, session_id: str) -> list[Message]: ...
+
+    async def tail(
+        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+    ) -> Tail:
+        """The newest entries, as many as could matter: up to and including the one that passes a limit."""
+        ...
+
+
+class Facts(Protocol):
+    async def list(self, sender: str) -> Sequence[Fact]: ...
+
+
+class Summaries(Protocol):
+    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]: ...
+
+
+class Tasks(Protocol):
+    async def list(self, sender: str) -> Sequence[Task]: ...
+
+
+class Recall(Protocol):
+    async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
+        """Lines of the sender's other conversations that bear on the query, best first."""
+        ...
+
+
+class Blocks(Protocol):
+    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
+        """Every block the agent may read, its own before those shared with it."""
+        ...
+
+
+class Activity(Protocol):
+    async def recent(self, agent_id: str, *, since: datetime, limit: int) -> Sequence[ActivityEntry]:
+        """What happened since then, newest last."""
+        ...
+
+
+class Store(Protocol):
+    """Everything that lasts, together."""
+
+    @property
+    def messages(self) -> MessageLog: ...
+
+    @property
+    def facts(self) -> Facts: ...
+
+    @property
+    def summaries(self) -> Summaries: ...
+
+    @property
+    def tasks(self) -> Tasks: ...
+
+    @property
+    def recall(self) -> Recall: ...
+
+    @property
+    def memory(self) -> Blocks: ...

@@ -1,0 +1,118 @@
+"""What lasts, in plain lists and dicts: for data that a caller already holds, and for one process's life."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft.store.base import Blocks
+from weft.tokens import Counter
+from weft.types.message import Message
+from weft.types.records import Entry, Fact, Recalled, Summary, Tail, Task
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Entries of one conversation under one counter, and the running sum of their tokens."""
+
+    entries: list[Entry] = field(default_factory=list)
+    sums: list[int] = field(default_factory=lambda: [0])
+
+    def catch_up(self, messages: Sequence[Message], counter: Counter) -> None:
+        """Count what is new. A list that was changed in any way but appended to is counted anew."""
+        done = len(self.entries)
+        if done > len(messages) or (done and self.entries[-1].message is not messages[done - 1]):
+            self.entries.clear()
+            self.sums[1:] = []
+            done = 0
+        for at in range(done, len(messages)):
+            entry = Entry(messages[at], counter.message(messages[at]))
+            self.entries.append(entry)
+            self.sums.append(self.sums[-1] + entry.tokens)
+
+    def tail(self, max_tokens: int | None, max_messages: int | None) -> Tail:
+        first = 0 if max_messages is None else max(0, len(self.entries) - max_messages - 1)
+        if max_tokens is not None:
+            first = max(first, self._passing(max_tokens))
+        return Tail(entries=self.entries[first:], messages_before=first, tokens_before=self.sums[first])
+
+    def _passing(self, max_tokens: int) -> int:
+        """Where the newest entries first add up to more than that."""
+        return max(0, bisect_left(self.sums, self.sums[-1] - max_tokens) - 1)
+
+
+class PlainMessages:
+    """A message log in memory. Give it a sequence to serve that one conversation under every id."""
+
+    def __init__(self, messages: Sequence[Message] | None = None) -> None:
+        self._given = messages
+        self._sessions: dict[str, list[Message]] = {}
+        self._counted: dict[tuple[str, str], _Counted] = {}
+
+    async def append(self, session_id: str, *messages: Message) -> None:
+        self._sessions.setdefault(session_id, []).extend(messages)
+
+    async def newest(self, session_id: str, n: int) -> list[Message]:
+        return list(self._of(session_id)[-n:]) if n > 0 else []
+
+    async def all(self, session_id: str) -> list[Message]:
+        return list(self._of(session_id))
+
+    async def tail(
+        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+    ) -> Tail:
+        counted = self._counted.setdefault((session_id, counter.name), _Counted())
+        counted.catch_up(self._of(session_id), counter)
+        return counted.tail(max_tokens, max_messages)
+
+    def _of(self, session_id: str) -> Sequence[Message]:
+        return self._sessions.get(session_id, []) if self._given is None else self._given
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFacts:
+    by_sender: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
+
+    async def list(self, sender: str) -> Sequence[Fact]:
+        return self.by_sender.get(sender, ())
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSummaries:
+    """Summaries by (channel, sender), newest first."""
+
+    by_sender: Mapping[tuple[str, str], Sequence[Summary]] = field(default_factory=dict)
+
+    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]:
+        return self.by_sender.get((channel, sender), ())[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTasks:
+    by_sender: Mapping[str, Sequence[Task]] = field(default_factory=dict)
+
+    async def list(self, sender: str) -> Sequence[Task]:
+        return self.by_sender.get(sender, ())
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRecall:
+    """Lines that are recalled whatever the query, best first."""
+
+    by_sender: Mapping[str, Sequence[Recalled]] = field(default_factory=dict)
+
+    async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
+        return self.by_sender.get(sender, ())[:limit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainStore:
+    """All of it together, as the builder takes it; the blocks come from whoever holds them."""
+
+    memory: Blocks
+    messages: PlainMessages = field(default_factory=PlainMessages)
+    facts: PlainFacts = field(default_factory=PlainFacts)
+    summaries: PlainSummaries = field(default_factory=PlainSummaries)
+    tasks: PlainTasks = field(default_factory=PlainTasks)
+    recall: PlainRecall = field(default_factory=PlainRecall)

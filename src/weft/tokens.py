@@ -1,0 +1,117 @@
+"""What a text costs.
+
+Exact counts use the o200k vocabulary that ships inside a wheel, so that nothing is downloaded. The
+estimates of other systems (characters divided by four or five) are kept for their recipes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from hashlib import blake2b
+from typing import Any, Literal
+
+from weft.errors import ConfigError, did_you_mean
+from weft.types.message import Message
+from weft.types.neutral import sendable, without_tags
+
+CounterName = Literal["chars/4", "chars/5", "exact"]
+
+_SHORT = 2048
+"""Up to this length a text is its own cache key; longer ones are remembered by their hash, so that
+the cache never keeps a large text alive."""
+
+
+def count(text: str) -> int:
+    """How many o200k tokens a text has. Each text is counted once and remembered."""
+    if len(text) <= _SHORT:
+        return _count_short(text)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    found = _long.get(digest)
+    if found is None:
+        if len(_long) >= _LONG_ENTRIES:
+            _long.clear()
+        found = _long[digest] = count_anew(text)
+    return found
+
+
+_LONG_ENTRIES = 16_384
+_long: dict[bytes, int] = {}
+
+
+@lru_cache(maxsize=65_536)
+def _count_short(text: str) -> int:
+    return count_anew(text)
+
+
+def count_anew(text: str) -> int:
+    """The same number without the memory of earlier counts."""
+    try:
+        return int(_encoding().count(text))
+    except UnicodeEncodeError:
+        return int(_encoding().count(sendable(text)[0]))
+
+
+@cache
+def _encoding() -> Any:
+    from rs_bpe.bpe import openai  # noqa: PLC0415 - 80 ms and 48 MB that `--help` must not pay
+
+    return openai.o200k_base()
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One way to count, as a recipe names it.
+
+    Costs are added up as weights (characters, or tokens) and turned into tokens at the end, because a
+    sum of rounded parts is not the rounded sum.
+    """
+
+    name: CounterName
+    chars_per_token: int = 0
+    per_message: int = 0
+    per_joint: int = 0
+
+    def weight(self, text: str) -> int:
+        return len(text) if self.chars_per_token else count(text)
+
+    def tokens(self, weight: int) -> int:
+        return weight // self.chars_per_token if self.chars_per_token else weight
+
+    def text(self, text: str) -> int:
+        return self.tokens(self.weight(text))
+
+    def message(self, message: Message) -> int:
+        """A message with its calls. Exact counts take the text as it is sent, tags made harmless."""
+        calls = calls_json(message) if message.tool_calls else ""
+        if self.chars_per_token:
+            return (len(message.content) + len(calls)) // self.chars_per_token
+        return count(without_tags(message.content)) + (count(calls) if calls else 0)
+
+
+def calls_json(message: Message) -> str:
+    """A message's tool calls as the compact JSON by which they are counted."""
+    calls = [
+        {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
+    ]
+    return json.dumps(calls, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+COUNTERS: dict[str, Counter] = {
+    "chars/4": Counter("chars/4", chars_per_token=4),
+    "chars/5": Counter("chars/5", chars_per_token=5),
+    # Around every message chat formats put about four tokens, and up to one where two texts are joined.
+    "exact": Counter("exact", per_message=4, per_joint=1),
+}
+
+
+def counter(name: str) -> Counter:
+    """The counter of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in COUNTERS:
+        raise ConfigError(f"There is no token count {name!r}: {did_you_mean(name, COUNTERS)}")
+    return COUNTERS[name]

@@ -1,0 +1,282 @@
+"""Building a context: ask every source of the recipe, load the history, let the engine decide."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from weft.context.plan import Materials, plan
+from weft.context.receipt import account
+from weft.context.render import render
+from weft.context.roles import with_known_roles
+from weft.errors import ContextError, EmptyMessage
+from weft.sources.base import Files, Kept, Request
+from weft.sources.catalogue import SOURCES
+from weft.store.base import Activity, Blocks, MessageLog, Store
+from weft.store.plain import PlainMessages
+from weft.tokens import counter
+from weft.tools.registry import ToolRegistry
+from weft.types.context import Context, ContextNeeds
+from weft.types.limits import ContextConfig, ModelContextLimits, ModelInfo, Truncate
+from weft.types.message import Message, ToolDefinition
+from weft.types.receipt import Receipt
+from weft.types.recipe import HistoryRule, Recipe
+from weft.types.records import ActivityEntry, Tail
+from weft.types.rules import ToolRule
+from weft.types.section import Offer
+from weft.workspace.files import FileReader, open_workspace
+from weft.workspace.skills import SkillLoader
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    """All that the steps of a builder have set so far."""
+
+    recipe: Recipe
+    config: ContextConfig
+    files: Files
+    kept: Kept
+    messages: MessageLog | None = None
+    session_id: str = ""
+    agent_id: str = ""
+    channel: str = ""
+    sender_id: str = ""
+    base_instructions: str | None = None
+    tools: ToolRegistry | tuple[ToolDefinition, ...] = ()
+    tool_rules: tuple[ToolRule, ...] = ()
+    model: ModelInfo | None = None
+    batch_blocks: frozenset[str] = frozenset()
+    needs: ContextNeeds = ContextNeeds()
+    clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
+
+
+class ContextBuilder:
+    """Builds contexts after a recipe.
+
+    Every step returns a new builder and leaves the old one as it was, so that one builder can be shared
+    between sessions. They share what was read from disk.
+    """
+
+    def __init__(
+        self,
+        memory: Blocks | None = None,
+        config: ContextConfig | None = None,
+        recipe: str | Recipe = "weft",
+    ) -> None:
+        chosen = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
+        reader = FileReader()
+        self._settings = _Settings(
+            recipe=chosen,
+            config=config or ContextConfig(),
+            files=Files(reader=reader, skills=SkillLoader(reader)),
+            kept=Kept(blocks=memory),
+        )
+        if chosen.workspace_path:
+            self._settings = self.with_workspace(chosen.workspace_path)._settings
+
+    def _with(self, **changes: Any) -> Self:
+        builder = copy(self)
+        builder._settings = replace(self._settings, **changes)
+        return builder
+
+    def with_workspace(self, path: str | Path) -> Self:
+        """Read instructions, memory, skills and tool docs from this folder.
+
+        Raises:
+            WorkspaceError: it is missing, or not a folder.
+        """
+        workspace = open_workspace(path)
+        files = replace(self._settings.files, workspace=workspace, skill_dirs=(workspace / "skills",))
+        return self._with(files=files)
+
+    def with_skill_dirs(self, dirs: Iterable[str | Path], *, disabled: Iterable[str] = ()) -> Self:
+        """Take skills from these folders, and only these; a later one replaces an earlier by name."""
+        folders = tuple(Path(folder).expanduser() for folder in dirs)
+        files = replace(self._settings.files, skill_dirs=folders, disabled_skills=frozenset(disabled))
+        return self._with(files=files)
+
+    def with_store(self, store: Store) -> Self:
+        """Take memory, messages, facts, summaries, recall and tasks from one store."""
+        kept = replace(
+            self._settings.kept,
+            blocks=store.memory,
+            facts=store.facts,
+            summaries=store.summaries,
+            recall=store.recall,
+            tasks=store.tasks,
+        )
+        return self._with(kept=kept, messages=store.messages)
+
+    def for_agent(self, agent_id: str) -> Self:
+        return self._with(agent_id=agent_id)
+
+    def for_sender(self, channel: str, sender_id: str) -> Self:
+        return self._with(channel=channel, sender_id=sender_id)
+
+    def with_session(self, session_id: str) -> Self:
+        return self._with(session_id=session_id)
+
+    def with_messages(self, messages: MessageLog | Sequence[Message]) -> Self:
+        """Take the history from a log, or from messages the caller holds, oldest first."""
+        log = PlainMessages(messages) if isinstance(messages, Sequence) else messages
+        return self._with(messages=log)
+
+    def with_tools(self, tools: ToolRegistry | Iterable[ToolDefinition]) -> Self:
+        return self._with(tools=tools if isinstance(tools, ToolRegistry) else tuple(tools))
+
+    def with_base_instructions(self, text: str) -> Self:
+        """Begin with this text in place of the recipe's own."""
+        return self._with(base_instructions=text)
+
+    def with_tool_rules(self, rules: Iterable[ToolRule]) -> Self:
+        return self._with(tool_rules=tuple(rules))
+
+    def with_model_info(self, model: ModelInfo) -> Self:
+        return self._with(model=model)
+
+    def with_activity(self, activity: Activity | Sequence[ActivityEntry]) -> Self:
+        return self._with(kept=replace(self._settings.kept, activity=activity))
+
+    def with_batch_blocks(self, ids: Iterable[str]) -> Self:
+        """Show these blocks this time, whatever their type."""
+        return self._with(batch_blocks=frozenset(ids))
+
+    def with_needs(self, needs: ContextNeeds) -> Self:
+        return self._with(needs=needs)
+
+    def at(self, now: datetime) -> Self:
+        """Fix the clock. A time without an offset is taken as UTC."""
+        fixed = now if now.tzinfo else now.replace(tzinfo=UTC)
+        return self._with(clock=lambda: fixed)
+
+    def reload(self) -> None:
+        """Forget what was read from disk, for every builder that shares it."""
+        self._settings.files.reader.forget()
+        self._settings.files.skills.forget()
+
+    async def build(self, message: str) -> Context:
+        """The context for a message, with its receipt.
+
+        Raises:
+            EmptyMessage: there is nothing to answer.
+            BudgetExceeded: what must be shown is larger than the limit.
+            ContextError: a source failed, or the history has a role that the recipe rejects.
+        """
+        if not message.strip():
+            raise EmptyMessage
+        settings = self._settings
+        limits = settings.config.limits(settings.recipe.limits, settings.model)
+        rule = _history_rule(settings.recipe.history, settings.config)
+        try:
+            *offers, tail = await asyncio.gather(
+                *_offers(_request(settings, message)), _tail(settings, rule, limits)
+            )
+        except OSError as error:
+            raise ContextError(f"IO error: {error}") from error
+        known, changed = with_known_roles(tail, settings.recipe)
+        materials = Materials(
+            recipe=settings.recipe,
+            limits=limits,
+            message=message,
+            offers=tuple(offers),
+            tail=known,
+            tools=_definitions(settings.tools),
+            history_rule=rule,
+        )
+        decided = plan(materials)
+        warnings = (f"{changed} messages have a role this recipe does not know.",) if changed else ()
+        receipt = account(decided, warnings=warnings)
+        _report(receipt)
+        return render(decided, receipt)
+
+
+def _request(settings: _Settings, message: str) -> Request:
+    return Request(
+        message=message,
+        recipe=settings.recipe,
+        counter=counter(settings.recipe.tokens),
+        now=settings.clock(),
+        files=settings.files,
+        kept=settings.kept,
+        needs=settings.needs,
+        agent_id=settings.agent_id,
+        channel=settings.channel,
+        sender_id=settings.sender_id,
+        session_id=settings.session_id,
+        base_instructions=settings.base_instructions,
+        tools=_definitions(settings.tools),
+        tool_rules=settings.tool_rules,
+        batch_blocks=settings.batch_blocks,
+        include_descriptions=settings.config.include_descriptions,
+        include_schemas=settings.config.include_schemas,
+        activity_limit=settings.config.activity_entries_limit,
+    )
+
+
+def _offers(request: Request) -> list[Any]:
+    """One question to a source for every layer; history and message are not asked for."""
+    return [
+        SOURCES[layer.source](request, layer) if layer.source in SOURCES else _no_offer(layer.source)
+        for layer in request.recipe.layers
+    ]
+
+
+async def _no_offer(source: str) -> Offer:
+    return Offer(layer=source)
+
+
+async def _tail(settings: _Settings, rule: HistoryRule, limits: ModelContextLimits) -> Tail:
+    """The newest messages, no more than could be shown."""
+    if settings.messages is None:
+        return Tail()
+    return await settings.messages.tail(
+        settings.session_id,
+        counter(settings.recipe.tokens),
+        max_tokens=None if rule.strategy == "none" else limits.ceiling,
+        max_messages=rule.max_messages,
+    )
+
+
+def _history_rule(rule: HistoryRule, config: ContextConfig) -> HistoryRule:
+    """The recipe's rule with what the caller set over it."""
+    if config.max_messages_cap is not None:
+        rule = replace(rule, max_messages=config.max_messages_cap)
+    match config.compression_strategy:
+        case None:
+            return rule
+        case Truncate(keep_recent=keep_recent):
+            return replace(rule, strategy="truncate", keep_recent=keep_recent)
+        case _:
+            return replace(rule, strategy="summarize")
+
+
+def _definitions(tools: ToolRegistry | tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+    return tools.definitions() if isinstance(tools, ToolRegistry) else tools
+
+
+def _report(receipt: Receipt) -> None:
+    """Tell the log what was built: its size, and everything that lost its place."""
+    _log.info(
+        "context built: %d of %d tokens",
+        receipt.total_tokens,
+        receipt.limit,
+        extra={"recipe": receipt.recipe, "layers": receipt.by_layer},
+    )
+    for item in receipt.dropped:
+        _log.info(
+            "left out %s, %d tokens: %s",
+            item.title,
+            item.tokens,
+            item.reason,
+            extra={"layer": item.layer, "tokens": item.tokens},
+        )
+    if receipt.over_limit:
+        _log.warning("the context has %d tokens and the limit is %d", receipt.total_tokens, receipt.limit)

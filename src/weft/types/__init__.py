@@ -1,0 +1,1 @@
+"""The frozen values that everything else passes around."""

@@ -1,0 +1,203 @@
+"""Frozen values to JSON and back, and TOML tables to values, by their type hints.
+
+One rule both ways: a field that still has its default is not written, and a missing field gets its
+default. Properties named in a class's `DERIVED` are written for readers and ignored on load. Loading is
+lenient for what programs exchange (`unknown="ignore"`) and strict for what people write
+(`unknown="refuse"`, with a "did you mean").
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import types
+import typing
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
+
+from weft.errors import ContextError, WeftError, did_you_mean
+
+T = TypeVar("T")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Json:
+    """Gives a frozen dataclass `to_json` and `from_json`."""
+
+    __slots__ = ()
+
+    def to_json(self) -> str:
+        return dump_json(to_dict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Load what `to_json` wrote; unknown keys are ignored.
+
+        Raises:
+            ContextError: the text is not JSON, or a field has the wrong type.
+        """
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise ContextError(f"This is not JSON: {error}.") from error
+        return from_dict(cls, data, where=cls.__name__)
+
+
+def dump_json(data: Any) -> str:
+    """JSON that any UTF-8 file or terminal can hold: only lone surrogates are escaped."""
+    text = json.dumps(data, ensure_ascii=False)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def key(field: dataclasses.Field[Any]) -> str:
+    """The name a field has outside Python, where the two differ."""
+    return str(field.metadata.get("key", field.name))
+
+
+def to_dict(value: Any) -> Any:
+    """Plain JSON data for a value; fields that hold their default are left out."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        shown = {
+            key(field): to_dict(item)
+            for field in dataclasses.fields(value)
+            if not field.metadata.get("private")
+            and ((item := getattr(value, field.name)) != _default(field) or field.metadata.get("always"))
+        }
+        return shown | {name: to_dict(getattr(value, name)) for name in getattr(value, "DERIVED", ())}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): to_dict(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_dict(item) for item in value]
+    return value
+
+
+def from_dict(
+    cls: type[T],
+    data: Any,
+    *,
+    where: str,
+    unknown: Literal["ignore", "refuse"] = "ignore",
+    error: type[WeftError] = ContextError,
+) -> T:
+    """Build a dataclass from plain data, converting by type hint.
+
+    Raises:
+        WeftError: of the class `error`, naming the place, what is wrong there and what would be right.
+    """
+    return _Loader(unknown, error).value(cls, data, where)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+_known_hints: dict[Any, dict[str, Any]] = {}
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    """A class's type hints, worked out once."""
+    if cls not in _known_hints:
+        _known_hints[cls] = typing.get_type_hints(cls)
+    return _known_hints[cls]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Loader:
+    unknown: Literal["ignore", "refuse"]
+    error: type[WeftError]
+
+    def value(self, cls: type[T], data: Any, where: str) -> T:
+        if not isinstance(data, Mapping):
+            raise self.error(f"{where} must be a table of named values, not {_kind(data)}.")
+        fields = {key(f): f for f in dataclasses.fields(cls) if not f.metadata.get("private")}  # type: ignore[arg-type]
+        if self.unknown == "refuse":
+            for name in data:
+                if name not in fields:
+                    raise self.error(f"{where} has an unknown key {name!r}: {did_you_mean(name, fields)}")
+        hints = _hints(cls)
+        found = {}
+        for name, field in fields.items():
+            if name in data:
+                found[field.name] = self.convert(hints[field.name], data[name], f"{where}.{name}")
+            elif _default(field) is dataclasses.MISSING:
+                raise self.error(f"{where} lacks the key {name!r}: add it.")
+        return cls(**found)
+
+    def convert(self, hint: Any, data: Any, where: str) -> Any:
+        origin = get_origin(hint)
+        if origin in (Union, types.UnionType):
+            return self.union(get_args(hint), data, where)
+        if origin is tuple:
+            return self.items(get_args(hint)[0], data, where)
+        if origin is Literal:
+            return self.choice(get_args(hint), data, where)
+        if origin is not None and issubclass(origin, Mapping):
+            return self.mapping(get_args(hint)[1], data, where)
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            return hint(self.choice([member.value for member in hint], data, where))
+        if dataclasses.is_dataclass(hint):
+            return self.value(typing.cast("type[Any]", hint), data, where)
+        return self.plain(hint, data, where)
+
+    def union(self, options: tuple[Any, ...], data: Any, where: str) -> Any:
+        if data is None and type(None) in options:
+            return None
+        concrete = [option for option in options if option is not type(None)]
+        if len(concrete) == 1:
+            return self.convert(concrete[0], data, where)
+        for option in concrete:
+            if not (isinstance(option, type) and isinstance(data, option)):
+                continue
+            return data
+        return self.convert(concrete[0], data, where)
+
+    def items(self, hint: Any, data: Any, where: str) -> tuple[Any, ...]:
+        if not isinstance(data, list | tuple):
+            raise self.error(f"{where} must be a list, not {_kind(data)}.")
+        return tuple(self.convert(hint, item, f"{where}[{at}]") for at, item in enumerate(data))
+
+    def mapping(self, hint: Any, data: Any, where: str) -> dict[str, Any]:
+        if not isinstance(data, Mapping):
+            raise self.error(f"{where} must be a table of named values, not {_kind(data)}.")
+        return {name: self.convert(hint, item, f"{where}.{name}") for name, item in data.items()}
+
+    def choice(self, options: Any, data: Any, where: str) -> Any:
+        if data not in options:
+            raise self.error(f"{where} cannot be {data!r}: {did_you_mean(str(data), map(str, options))}")
+        return data
+
+    def plain(self, hint: Any, data: Any, where: str) -> Any:
+        if hint in (Any, object):
+            return data
+        if hint is datetime:
+            try:
+                return data if isinstance(data, datetime) else datetime.fromisoformat(data)
+            except (TypeError, ValueError):
+                raise self.error(f"{where} must be a date and time such as 2026-11-15T20:30:00Z.") from None
+        if hint is float and isinstance(data, int) and not isinstance(data, bool):
+            return float(data)
+        if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
+            raise self.error(f"{where} must be {_NAMES.get(hint, hint.__name__)}, not {_kind(data)}.")
+        return data
+
+
+_NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _kind(data: Any) -> str:
+    if data is None:
+        return "nothing"
+    if isinstance(data, Mapping):
+        return "a table"
+    if isinstance(data, list | tuple):
+        return "a list"
+    return _NAMES.get(type(data), type(data).__name__)

@@ -1,0 +1,115 @@
+"""The context: all that a model sees in one request, and the forms in which it can be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from weft.types.codec import Json, dump_json, to_dict
+from weft.types.message import Message, ToolDefinition
+from weft.types.neutral import without_labels, without_tags
+from weft.types.receipt import Receipt
+from weft.types.section import Place, Section
+
+ONE_SHOT_PROMPT = (
+    "You are Weft, a personal AI assistant running on the user's own server. "
+    "You are helpful, concise, and action-oriented."
+)
+
+Form = Literal["single", "parts", "messages"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer(Json):
+    """An MCP server that a skill declares. Its name is also its key in settings and tool patterns."""
+
+    name: str = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", tuple(self.args))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextNeeds:
+    """Which costly layers this message needs. A signal inside the program: it has no JSON form."""
+
+    recall: bool = True
+    pending_tasks: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context(Json):
+    """Everything one request shows a model, before it is written for a vendor.
+
+    `current_message` is the raw text; `turn_text` is what the recipe shows right before it. `tagged` says
+    that sections carry tags of ours, so that tags inside messages must be made harmless in every form.
+    The receipt takes no part in equality: it tells how the context came about, not what it is.
+    """
+
+    system_prompt: str = field(default="", metadata={"always": True})
+    history: tuple[Message, ...] = field(default=(), metadata={"always": True})
+    current_message: str
+    mcp_servers: tuple[McpServer, ...] = field(default=(), metadata={"always": True})
+    model: str | None = None
+    sections: tuple[Section, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    form: Form = "single"
+    tagged: bool = False
+    receipt: Receipt | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("history", "mcp_servers", "sections", "tools"):
+            if not isinstance(getattr(self, name), tuple):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @classmethod
+    def new(cls, message: str) -> Context:
+        """A one-shot context: Weft's short prompt, no history, the message."""
+        return cls(system_prompt=ONE_SHOT_PROMPT, current_message=message)
+
+    @property
+    def turn_text(self) -> str:
+        """What is shown with the message: the turn's own sections, separated by blank lines."""
+        return "\n\n".join(s.text for s in self.sections if s.place == Place.MESSAGE)
+
+    def to_prompt_string(self) -> str:
+        """Flat text for programs that take one string: labelled sections with a blank line between.
+
+        A role label at the start of a line is always ours: in content it gains a backslash.
+        """
+        parts = [("System", self.system_prompt)] if self.system_prompt else []
+        parts += [("User" if m.role == "user" else "Assistant", m.content) for m in self._messages()]
+        return "\n\n".join(f"[{label}]\n{without_labels(text)}" for label, text in parts)
+
+    def to_api_messages(self) -> tuple[str, list[Message]]:
+        """The system prompt, and apart from it the history followed by the message."""
+        return self.system_prompt, self._messages()
+
+    def to_messages(self) -> list[Message]:
+        """One list: the system message (in form "messages" one per section), history, the message."""
+        texts = [self.system_prompt]
+        if self.form == "messages":
+            texts = [s.text for s in self.sections if s.place == Place.SYSTEM] or texts
+        system = [Message(role="system", content=text, origin="operator") for text in texts if text]
+        return system + self._messages()
+
+    def to_json(self, *, receipt: bool = False) -> str:
+        """JSON with sections and tools, and on request with the receipt."""
+        data = to_dict(self)
+        if not receipt:
+            data.pop("receipt", None)
+        return dump_json(data)
+
+    def _messages(self) -> list[Message]:
+        """History and message as they are sent: tags made harmless, the turn's sections in front."""
+        history, message = list(self.history), self.current_message
+        if self.tagged:
+            history = [
+                replace(m, content=without_tags(m.content)) if "<" in m.content else m for m in history
+            ]
+            message = without_tags(message)
+        before = self.turn_text
+        history.append(Message(role="user", content=f"{before}\n\n{message}" if before else message))
+        return history

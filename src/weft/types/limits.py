@@ -1,0 +1,94 @@
+"""Limits and options of a build, as a caller may set them over a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from weft.errors import ConfigError
+from weft.types.codec import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelContextLimits(Json):
+    """The window of a model and how it may be spent. A part limit of None means: only the window binds."""
+
+    max_tokens: int
+    memory_tokens: int | None = None
+    history_tokens: int | None = None
+    reserved_response_tokens: int = 0
+
+    @property
+    def ceiling(self) -> int:
+        """What a request may take: the window without the room kept for the answer."""
+        return self.max_tokens - self.reserved_response_tokens
+
+    def sane(self) -> ModelContextLimits:
+        """The same limits, with a reserve that leaves room for a request."""
+        if self.max_tokens <= 0:
+            raise ConfigError(f"`max_tokens` is {self.max_tokens}: it must be above zero.")
+        if self.reserved_response_tokens < self.max_tokens:
+            return self
+        return replace(self, reserved_response_tokens=self.max_tokens // 4)
+
+    def lowered_to(self, window: int | None) -> ModelContextLimits:
+        """These limits in a smaller window; a larger one changes nothing.
+
+        Where the reserve would take more than half of it, a quarter is reserved instead: a limit made
+        for a large model must not leave a small one without room to read.
+        """
+        if window is None or window >= self.max_tokens:
+            return self
+        reserve = self.reserved_response_tokens
+        return replace(
+            self,
+            max_tokens=window,
+            reserved_response_tokens=window // 4 if reserve > window // 2 else reserve,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo(Json):
+    """Which model will read the context, as far as building it depends on that."""
+
+    id: str = ""
+    provider: str = ""
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncate(Json):
+    """Shorten a long history to its newest messages, in whole exchanges."""
+
+    keep_recent: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecursiveSummarization(Json):
+    """Shorten a long history by summaries of its older parts."""
+
+    chunk_size: int = 20
+    summarization_model: str = ""
+
+
+CompressionStrategy = Truncate | RecursiveSummarization
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextConfig:
+    """What a caller sets over the recipe. None leaves the recipe's value."""
+
+    default_limits: ModelContextLimits | None = None
+    model_overrides: Mapping[str, ModelContextLimits] = field(default_factory=dict)
+    include_descriptions: bool | None = None
+    include_schemas: bool | None = None
+    activity_entries_limit: int | None = None
+    compression_strategy: CompressionStrategy | None = None
+    max_messages_cap: int | None = None
+
+    def limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
+        """The limits that bind: the recipe's, or the explicit ones, or the model's own override."""
+        limits = self.default_limits or recipe
+        if model is None:
+            return limits.sane()
+        return self.model_overrides.get(model.id, limits).sane().lowered_to(model.max_tokens)

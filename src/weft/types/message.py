@@ -1,0 +1,63 @@
+"""What is said: messages, the calls inside them, and the tools that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from weft.types.codec import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall(Json):
+    """One call a model asked for."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message(Json):
+    """One entry of a conversation, in any role.
+
+    The same value serves every system: a user's line, a reply with calls, a tool's result. `role` is any
+    text; what becomes of an unknown one is the recipe's business. `provider_data` holds opaque signed
+    matter that only the model it came from may see again.
+    """
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    timestamp: datetime | None = None
+    origin: str = "user"
+    parts: tuple[Mapping[str, Any], ...] = ()
+    provider_data: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.timestamp, str):
+            object.__setattr__(self, "timestamp", datetime.fromisoformat(self.timestamp))
+        for name in ("tool_calls", "parts"):
+            if not isinstance(getattr(self, name), tuple):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition(Json):
+    """A tool as the model is told of it. How it runs is the tool folder's business."""
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """The function shape that most chat APIs take; no description, no key."""
+        function: dict[str, Any] = {"name": self.name}
+        if self.description is not None:
+            function["description"] = self.description
+        function["parameters"] = dict(self.parameters)
+        return {"type": "function", "function": function}

@@ -1,0 +1,37 @@
+"""Text from outside can never forge structure.
+
+Two kinds of marks are ours: tags (`<block:...>`, `<context:...>`) inside a request, and role labels
+(`[System]`, `[User]`, `[Assistant]`) in the flat text. Neither is parsed here: whatever could open or
+close one is made harmless, and all other text stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+TAG_NAMES = ("block", "context")
+
+_TAG = re.compile(r"<(?=\s*/?\s*(?:block|context)\s*:)", re.IGNORECASE)
+_LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
+_LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def without_tags(text: str) -> str:
+    """The text with every tag of ours made plain: `<block:` becomes `&lt;block:`."""
+    return _TAG.sub("&lt;", text) if "<" in text else text
+
+
+def without_labels(text: str) -> str:
+    """The text with one more backslash before a role label at a line's start (lines end at \\n or \\r)."""
+    return _LABEL.sub(r"\1\\\2", text) if "[" in text else text
+
+
+def one_line(text: str) -> str:
+    """The text on one line, so that it cannot start a heading, a bullet or a tag of its own."""
+    return without_tags(_LINE_BREAKS.sub(" ", text).strip())
+
+
+def sendable(text: str) -> tuple[str, int]:
+    """The text without NUL and lone surrogates, which no provider takes, and how many were replaced."""
+    return _UNSENDABLE.subn("\ufffd", text)

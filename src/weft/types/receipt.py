@@ -1,0 +1,81 @@
+"""The receipt: what a turn showed, what lost its place, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from weft.types.codec import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptItem(Json):
+    """One decision: something was shown, or was not.
+
+    History is not listed message by message: a kept or dropped stretch is one item whose `span` names
+    the first and the last message, counted from 1.
+    """
+
+    layer: str
+    source: str
+    title: str = ""
+    tokens: int
+    kept: bool
+    reason: str = ""
+    origin: str = "operator"
+    zone: str = "session"
+    span: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage(Json):
+    """What the provider says a request cost, in its own tokens."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt(Json):
+    """Accounts for every token of one context and for everything left out.
+
+    `total_tokens`, `by_layer` and `over_limit` follow from the items, so that they can never disagree.
+    """
+
+    DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
+
+    items: tuple[ReceiptItem, ...] = ()
+    limit: int = 0
+    recipe: str = ""
+    counter: str = ""
+    warnings: tuple[str, ...] = ()
+    provider: str = ""
+    model: str = ""
+    provider_reason: str = ""
+    usage: Usage | None = field(default=None)
+
+    @property
+    def total_tokens(self) -> int:
+        return sum(item.tokens for item in self.items if item.kept)
+
+    @property
+    def by_layer(self) -> dict[str, int]:
+        """Tokens shown per layer, in the order of the recipe."""
+        totals: dict[str, int] = {}
+        for item in self.items:
+            if item.kept:
+                totals[item.layer] = totals.get(item.layer, 0) + item.tokens
+        return totals
+
+    @property
+    def over_limit(self) -> bool:
+        return self.total_tokens > self.limit
+
+    @property
+    def kept(self) -> tuple[ReceiptItem, ...]:
+        return tuple(item for item in self.items if item.kept)
+
+    @property
+    def dropped(self) -> tuple[ReceiptItem, ...]:
+        return tuple(item for item in self.items if not item.kept)

@@ -1,0 +1,246 @@
+"""A recipe: how a context is put together, as data.
+
+A recipe is an ordered list of layers with limits and fixed texts, written in TOML. The five that come
+with Weft are in the folder `recipes`; anyone can write a sixth. `load` is the one place among the plain
+values that opens a file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from weft.errors import ConfigError, did_you_mean
+from weft.types.codec import Json, from_dict, to_dict
+from weft.types.context import ONE_SHOT_PROMPT, Context, Form
+from weft.types.limits import ModelContextLimits
+from weft.types.section import Keep, Place
+
+SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
+Reload = Literal["startup", "per_turn", "ttl"]
+
+_PACKAGED = Path(__file__).parent.parent / "recipes"
+_FOR_ALL = frozenset({"source", "keep", "title", "tag", "share", "max_tokens"})
+_FOR_SOURCE: dict[str, frozenset[str]] = {
+    "instructions": frozenset({"files", "fallback", "missing", "suffix", "reload"}),
+    "bootstrap": frozenset(),
+    "blocks": frozenset({"kind", "include_descriptions", "include_schemas"}),
+    "facts": frozenset(),
+    "summaries": frozenset({"limit"}),
+    "recall": frozenset({"limit", "max_chars"}),
+    "tasks": frozenset(),
+    "memory_file": frozenset({"path", "max_entries", "reload"}),
+    "skills": frozenset({"mode", "reload"}),
+    "tool_docs": frozenset({"path", "default_docs", "fallback", "reload"}),
+    "activity": frozenset({"limit"}),
+    "tool_rules": frozenset(),
+    "history": frozenset(),
+    "message": frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer(Json):
+    """One place in a recipe, filled by one source. Which options count depends on the source."""
+
+    source: str
+    keep: Keep = Keep.PREFERRED
+    title: str = ""
+    tag: str = ""
+    share: float = 0.0
+    max_tokens: int | None = None
+    reload: Reload | None = None
+    files: tuple[str, ...] = ()
+    path: str = ""
+    fallback: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    suffix: str = ""
+    mode: SkillsMode = "full"
+    max_entries: int | None = None
+    max_chars: int = 200
+    limit: int | None = None
+    kind: Literal["core", "working"] = "core"
+    include_descriptions: bool = True
+    include_schemas: bool = False
+    default_docs: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRule(Json):
+    """Which part of the history is shown, and where it may be cut."""
+
+    max_messages: int | None = None
+    max_tokens: int | None = None
+    strategy: Literal["none", "drop_oldest", "truncate", "summarize"] = "drop_oldest"
+    unit: Literal["message", "exchange"] = "exchange"
+    keep_recent: int = 100
+    roles: tuple[str, ...] = ("system", "user", "assistant", "tool")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe(Json):
+    """How one kind of assistant builds its context. See `docs/reference/recipes.md` for every key."""
+
+    name: str
+    description: str = ""
+    form: Form = "parts"
+    one_shot_prompt: str = field(default=ONE_SHOT_PROMPT, metadata={"key": "one_shot"})
+    unknown_role: Literal["user", "assistant", "reject", "keep"] = "user"
+    tokens: Literal["chars/4", "chars/5", "exact"] = "exact"
+    stability: Literal["live", "epoch"] = "live"
+    overflow: Literal["send", "error"] = "error"
+    reload: Reload = "per_turn"
+    ttl_seconds: float = 30.0
+    join: str = "\n\n"
+    workspace_path: str | None = None
+    give_way: tuple[str, ...] = ()
+    limits: ModelContextLimits
+    history: HistoryRule = HistoryRule()
+    layers: tuple[Layer, ...]
+
+    @staticmethod
+    def load(source: str | Path) -> Recipe:
+        """A recipe by its name, or from a TOML file.
+
+        Raises:
+            ConfigError: no such recipe, or the file is not a valid one.
+        """
+        if str(source) in packaged():
+            return _load_packaged(str(source))
+        path = Path(source)
+        if path.suffix != ".toml" and not path.is_file():
+            raise ConfigError(f"There is no recipe {str(source)!r}: {did_you_mean(str(source), packaged())}")
+        return parse(read_recipe_text(path), where=str(path))
+
+    def one_shot(self, message: str) -> Context:
+        """This recipe's short prompt with one message and nothing else."""
+        return Context(system_prompt=self.one_shot_prompt, current_message=message, form=self.form)
+
+    def replace(self, **changes: Any) -> Recipe:
+        """A copy with other values, by the names people use for them.
+
+        Raises:
+            ConfigError: a name is unknown, or the value does not fit.
+        """
+        recipe = self
+        for name, value in changes.items():
+            recipe = recipe._with(name, value)
+        where = f"recipe {self.name!r}"
+        return check(from_dict(Recipe, to_dict(recipe), where=where, error=ConfigError), where=where)
+
+    def layer(self, source: str) -> Layer | None:
+        """The first layer that this source fills."""
+        return next((layer for layer in self.layers if layer.source == source), None)
+
+    def place(self, layer: Layer) -> Place:
+        """What stands before the history belongs to the instructions, what comes after to the message."""
+        sources = [one.source for one in self.layers]
+        after = self.layers.index(layer) > sources.index("history")
+        return Place.MESSAGE if after else Place.SYSTEM
+
+    @property
+    def tagged(self) -> bool:
+        """Whether sections of this recipe carry tags of ours."""
+        return any(layer.tag or layer.source == "blocks" for layer in self.layers)
+
+    def order_of_giving_way(self) -> tuple[str, ...]:
+        """Which sources lose their place first: as written, then history, `if_room`, `preferred`."""
+        soft = [layer for layer in reversed(self.layers) if layer.source not in ("history", "message")]
+        order = [*self.give_way, "history"]
+        order += [layer.source for layer in soft if layer.keep == Keep.IF_ROOM]
+        order += [layer.source for layer in soft if layer.keep == Keep.PREFERRED]
+        return tuple(dict.fromkeys(order))
+
+    def _with(self, name: str, value: Any) -> Recipe:
+        in_limits = {"max_context_tokens": "max_tokens"} | {
+            f.name: f.name for f in fields(ModelContextLimits) if f.name != "max_tokens"
+        }
+        if name in in_limits:
+            return replace(self, limits=replace(self.limits, **{in_limits[name]: value}))
+        if name == "max_history_messages":
+            return replace(self, history=replace(self.history, max_messages=value))
+        if name in _LAYER_NAMES:
+            source, option = _LAYER_NAMES[name]
+            layers = [replace(x, **{option: value}) if x.source == source else x for x in self.layers]
+            return replace(self, layers=tuple(layers))
+        own = {f.name for f in fields(self)} | {"one_shot"}
+        if name not in own:
+            known = own | set(in_limits) | set(_LAYER_NAMES) | {"max_history_messages"}
+            raise ConfigError(f"A recipe has no value {name!r}: {did_you_mean(name, known)}")
+        return replace(self, **{"one_shot_prompt" if name == "one_shot" else name: value})
+
+
+_LAYER_NAMES = {"skills_mode": ("skills", "mode"), "max_memory_entries": ("memory_file", "max_entries")}
+
+
+def packaged() -> tuple[str, ...]:
+    """The names of the recipes that come with Weft."""
+    return tuple(sorted(path.stem for path in _PACKAGED.glob("*.toml")))
+
+
+def packaged_text(name: str) -> str:
+    """A packaged recipe as it is written."""
+    return read_recipe_text(_PACKAGED / f"{name}.toml")
+
+
+def read_recipe_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The recipe {path} cannot be read: {error}.") from error
+
+
+@cache
+def _load_packaged(name: str) -> Recipe:
+    return parse(packaged_text(name), where=f"recipe {name!r}")
+
+
+def parse(text: str, *, where: str) -> Recipe:
+    """A recipe from TOML text.
+
+    Raises:
+        ConfigError: naming the key and what would be right.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where} is not valid TOML: {error}.") from error
+    if isinstance(data.get("layers"), list):
+        for at, layer in enumerate(data["layers"]):
+            _check_layer_keys(layer, f"{where}.layers[{at}]")
+    recipe = from_dict(Recipe, data, where=where, unknown="refuse", error=ConfigError)
+    return check(recipe, where=where)
+
+
+def _check_layer_keys(layer: Any, where: str) -> None:
+    if not isinstance(layer, dict) or "source" not in layer:
+        raise ConfigError(f"{where} lacks the key 'source': {did_you_mean('', _FOR_SOURCE)}")
+    source = layer["source"]
+    if source not in _FOR_SOURCE:
+        raise ConfigError(f"{where}.source cannot be {source!r}: {did_you_mean(str(source), _FOR_SOURCE)}")
+    known = _FOR_ALL | _FOR_SOURCE[source]
+    for name in layer:
+        if name not in known:
+            raise ConfigError(f"{where} ({source}) has an unknown key {name!r}: {did_you_mean(name, known)}")
+
+
+def check(recipe: Recipe, *, where: str) -> Recipe:
+    """The recipe itself, if its parts agree with each other.
+
+    Raises:
+        ConfigError: a layer that must be there is missing, or numbers cannot be met.
+    """
+    sources = [layer.source for layer in recipe.layers]
+    if sources.count("history") != 1 or sources.count("message") != 1 or sources[-1] != "message":
+        raise ConfigError(f"{where} must have one 'history' layer, and one 'message' layer as its last.")
+    shares = sum(layer.share for layer in recipe.layers)
+    if shares > 1.0 or any(layer.share < 0 for layer in recipe.layers):
+        raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
+    for source in recipe.give_way:
+        if source not in sources:
+            raise ConfigError(f"{where}.give_way names {source!r}: {did_you_mean(source, sources)}")
+    return replace(recipe, limits=recipe.limits.sane())

@@ -1,0 +1,49 @@
+"""What comes back from a model: a reply, and the events while it is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.types.codec import Json
+from weft.types.message import ToolCall
+from weft.types.receipt import Receipt, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply(Json):
+    """One complete answer of a model. The receipt is there when a turn asked for it."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop_reason: str = "end"
+    usage: Usage | None = None
+    model: str = ""
+    provider_data: Mapping[str, Any] = field(default_factory=dict)
+    receipt: Receipt | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The model is reading its context: so many of so many tokens."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next few characters of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer is complete. Always the last event."""
+
+    reply: Reply
+
+
+Event = Reading | TextDelta | Done

@@ -1,0 +1,45 @@
+"""Rules about the order and number of tool calls within a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from weft.types.codec import Json
+
+RuleKind = Literal["exit_loop", "continue_loop", "max_calls", "start_constraint", "requires_prior"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRule(Json):
+    """One rule about one tool. Made by the named constructors."""
+
+    tool: str
+    kind: RuleKind
+    limit: int = 0
+    prior: str = ""
+
+    @classmethod
+    def exit_loop(cls, tool: str) -> ToolRule:
+        """Calling the tool ends the turn."""
+        return cls(tool, "exit_loop")
+
+    @classmethod
+    def continue_loop(cls, tool: str) -> ToolRule:
+        """Calling the tool never ends the turn."""
+        return cls(tool, "continue_loop")
+
+    @classmethod
+    def max_calls(cls, tool: str, limit: int) -> ToolRule:
+        """The tool may be called so many times in a turn."""
+        return cls(tool, "max_calls", limit=limit)
+
+    @classmethod
+    def start_constraint(cls, tool: str) -> ToolRule:
+        """The tool must be called before any other."""
+        return cls(tool, "start_constraint")
+
+    @classmethod
+    def requires_prior(cls, tool: str, prior: str) -> ToolRule:
+        """The tool may be called only after another one."""
+        return cls(tool, "requires_prior", prior=prior)

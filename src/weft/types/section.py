@@ -1,0 +1,91 @@
+"""What sources offer: sections, and the offer that holds them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from weft.types.codec import Json
+
+
+class Keep(StrEnum):
+    """How hard a section holds its place when room is short."""
+
+    ALWAYS = "always"
+    PREFERRED = "preferred"
+    IF_ROOM = "if_room"
+
+
+class Stability(StrEnum):
+    """How long a section stays the same, byte for byte."""
+
+    STATIC = "static"
+    SESSION = "session"
+    TURN = "turn"
+
+
+class Origin(StrEnum):
+    """Who wrote a text. Set by code when it is written, never by the model."""
+
+    OPERATOR = "operator"
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    WEB = "web"
+    IMPORT = "import"
+
+
+class Place(StrEnum):
+    """Where a section is shown: with the instructions, or with the message."""
+
+    SYSTEM = "system"
+    MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section(Json):
+    """One titled piece of context from one source.
+
+    A plain value: equal fields mean equal sections. Where its text is stored is the store's business;
+    how it is written for a given model is the provider's.
+    """
+
+    layer: str
+    source: str
+    title: str = ""
+    text: str
+    tokens: int = 0
+    keep: Keep = Keep.PREFERRED
+    stability: Stability = Stability.SESSION
+    origin: Origin = Origin.OPERATOR
+    why: str = ""
+    place: Place = Place.SYSTEM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """Something a source found but did not offer, with its price: a memory beyond the limit, say."""
+
+    title: str
+    tokens: int
+    reason: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What one source offers for one layer of a recipe.
+
+    `pieces` stand in the order in which they are shown; `worth` has one number per piece, and the piece
+    worth least gives way first (none given: the last one first). With `join` they are written as one
+    section, `head` + pieces + `tail`; without it each piece is a section of its own.
+    """
+
+    layer: str
+    pieces: tuple[Section, ...] = ()
+    worth: tuple[float, ...] = ()
+    head: str = ""
+    join: str | None = None
+    tail: str = ""
+    withheld: tuple[Withheld, ...] = ()
+    warnings: tuple[str, ...] = field(default=())

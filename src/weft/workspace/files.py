@@ -1,0 +1,200 @@
+"""Reading the files of a workspace: together, once, and never a crash.
+
+A file that cannot be shown (missing, unreadable, binary, a loop, a link that leaves the workspace) gives
+a warning with its path; the caller goes on without it. What was read is remembered by the file's
+signature, and how often that is looked at is the recipe's choice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from weft.errors import WorkspaceError
+
+LARGE_BYTES = 1_000_000
+"""Above this size a file is read in chunks, and only up to the cap."""
+CAP_BYTES = 4_000_000
+CHUNK_BYTES = 256_000
+
+Reload = Literal["startup", "per_turn", "ttl"]
+FileAt = tuple[Path, str]
+"""A folder, and the name of a file that must stay inside it."""
+
+_log = logging.getLogger(__name__)
+_JUST_WRITTEN_NS = 100_000_000
+"""A file changed so shortly before it was read may change again under the same time stamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """One file as read. `text` is None where there is nothing to show, and `warning` says why."""
+
+    path: str
+    text: str | None = None
+    warning: str = ""
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    file: FileText
+    signature: tuple[int, ...]
+    settled: bool
+    looked_at: float
+
+
+class FileReader:
+    """Reads text files below given roots and remembers them."""
+
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._remembered: dict[str, _Remembered] = {}
+        self._monotonic = monotonic
+        self.reads = 0
+
+    def forget(self) -> None:
+        """Read everything anew next time."""
+        self._remembered.clear()
+
+    async def read(
+        self, files: Sequence[FileAt], *, reload: Reload = "per_turn", ttl_seconds: float = 30.0
+    ) -> list[FileText]:
+        """The named files, in the order given. Those that changed are read at the same time."""
+        found = {file: self._kept(file, reload, ttl_seconds) for file in files}
+        unsure = [file for file, known in found.items() if known is None]
+        if unsure:
+            found |= await asyncio.to_thread(self._look, unsure)
+            changed = [file for file in unsure if found[file] is None]
+            found |= zip(
+                changed,
+                await asyncio.gather(*(asyncio.to_thread(self._read_anew, *file) for file in changed)),
+                strict=True,
+            )
+        return [known for file in files if (known := found[file]) is not None]
+
+    def _kept(self, file: FileAt, reload: Reload, ttl_seconds: float) -> FileText | None:
+        """What is remembered, where the reload rule does not even want a look at the disk."""
+        known = self._remembered.get(os.path.join(*file))
+        if known is None or reload == "per_turn":
+            return None
+        if reload == "ttl" and self._monotonic() - known.looked_at >= ttl_seconds:
+            return None
+        return known.file
+
+    def _look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
+        """What is remembered and has not changed on disk since."""
+        now = self._monotonic()
+        found: dict[FileAt, FileText | None] = {}
+        for file in files:
+            path = os.path.join(*file)
+            known = self._remembered.get(path)
+            if known is not None and known.settled and known.signature == _signature(path):
+                self._remembered[path] = replace(known, looked_at=now)
+                found[file] = known.file
+            else:
+                found[file] = None
+        return found
+
+    def _read_anew(self, root: Path, name: str) -> FileText:
+        path = os.path.join(root, name)
+        signature, started = _signature(path), time.time_ns()
+        file = _read(root, name)
+        self.reads += 1
+        settled = not signature or signature[0] < started - _JUST_WRITTEN_NS
+        self._remembered[path] = _Remembered(file, signature, settled, self._monotonic())
+        if file.warning:
+            _log.warning("%s", file.warning, extra={"path": path})
+        return file
+
+
+def open_workspace(path: str | Path) -> Path:
+    """The real path of a workspace directory.
+
+    Raises:
+        WorkspaceError: there is none, or it is not a directory.
+    """
+    try:
+        found = Path(path).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise WorkspaceError(
+            f"There is no workspace at {str(path)!r}: make one with `weft init --workspace PATH`."
+        ) from error
+    if not found.is_dir():
+        raise WorkspaceError(
+            f"The workspace {str(path)!r} is not a directory: name the folder that holds it."
+        )
+    return found
+
+
+def inside(root: Path, name: str) -> Path | None:
+    """The real path of a name below a root, or None if it leads out of it."""
+    real_root = os.path.realpath(root)
+    real = os.path.realpath(os.path.join(real_root, name))
+    return Path(real) if real.startswith(os.path.join(real_root, "")) else None
+
+
+def _signature(path: str) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
+
+
+def _read(root: Path, name: str) -> FileText:
+    path = os.path.join(root, name)
+    try:
+        real = inside(root, name)
+        if real is None:
+            return FileText(path, warning=f"{path} leads out of its folder and was not read.")
+        with open(real, "rb", opener=_open_regular) as file:
+            return _text(path, file.fileno())
+    except FileNotFoundError:
+        return FileText(path, warning=f"{path} is missing.", missing=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return FileText(path, warning=f"{path} could not be read ({reason.lower()}) and was left out.")
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open without waiting: a pipe in place of a file must not stop a turn."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ValueError("not a regular file")
+    return handle
+
+
+def _text(path: str, handle: int) -> FileText:
+    size = os.fstat(handle).st_size
+    chunks: list[bytes] = []
+    room = CAP_BYTES if size > LARGE_BYTES else LARGE_BYTES
+    while room > 0 and (chunk := os.read(handle, min(CHUNK_BYTES, room))):
+        if b"\0" in chunk:
+            return FileText(path, warning=f"{path} is not text and was left out.")
+        chunks.append(chunk)
+        room -= len(chunk)
+    data = b"".join(chunks)
+    if size > len(data):
+        return _shortened(path, data, size)
+    try:
+        return FileText(path, data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        warning = f"{path} is not UTF-8: the bytes that are not were shown as {chr(0xFFFD)}."
+        return FileText(path, data.decode("utf-8-sig", "replace"), warning)
+
+
+def _shortened(path: str, data: bytes, size: int) -> FileText:
+    """The beginning of a file that is too large, cut at a line's end, with a notice in its place."""
+    end = data.rfind(b"\n")
+    data = data[: end if end > 0 else len(data)]
+    text = data.decode("utf-8-sig", "replace").rstrip("\ufffd")
+    notice = f"[The file goes on: {len(data)} of {size} bytes are shown.]"
+    return FileText(path, f"{text}\n{notice}", f"{path} is large: {len(data)} of {size} bytes were read.")

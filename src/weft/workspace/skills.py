@@ -1,0 +1,246 @@
+"""Skills: folders with a SKILL.md that tells a model how to do something."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import shlex
+import shutil
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from weft.types.context import McpServer
+from weft.workspace.files import FileAt, FileReader, FileText, Reload
+
+SKILL_FILE = "SKILL.md"
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_MAX_NAME, _MAX_DESCRIPTION = 64, 1024
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """One skill as its file says. `content` is the whole file, `body` is it without front matter."""
+
+    name: str
+    description: str = ""
+    body: str = ""
+    content: str = ""
+    directory: str = ""
+    trigger: str = ""
+    mcp_servers: tuple[McpServer, ...] = ()
+    requires_bins: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def is_triggered_by(self, message: str) -> bool:
+        """Whether one of the trigger's words begins a word of the message."""
+        words = [word.strip() for word in self.trigger.split("|") if word.strip()]
+        return any(re.search(rf"(?<!\w){re.escape(word)}", message, re.IGNORECASE) for word in words)
+
+    def missing_bins(self) -> list[str]:
+        """The programs this skill needs that are not on the PATH."""
+        return [name for name in self.requires_bins if shutil.which(name) is None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A skill that is there but not used."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skills:
+    """The skills that can be used, and why the others cannot."""
+
+    found: tuple[Skill, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class SkillLoader:
+    """Loads skills from folders and parses each file once for as long as it stays the same."""
+
+    def __init__(self, reader: FileReader, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._reader = reader
+        self._monotonic = monotonic
+        self._listed: dict[tuple[Path, ...], tuple[float, list[FileAt]]] = {}
+        self._parsed: dict[str, tuple[FileText, Skill | LeftOut]] = {}
+
+    def forget(self) -> None:
+        """Look at every folder and file anew next time."""
+        self._listed.clear()
+        self._parsed.clear()
+
+    async def load(
+        self,
+        folders: Sequence[Path],
+        *,
+        reload: Reload = "per_turn",
+        ttl_seconds: float = 30.0,
+        disabled: frozenset[str] = frozenset(),
+    ) -> Skills:
+        """All skills of the folders. A later one takes the place of an earlier one of the same name."""
+        places = await self._list(tuple(folders), reload, ttl_seconds)
+        files = await self._reader.read(places, reload=reload, ttl_seconds=ttl_seconds)
+        found: dict[str, Skill] = {}
+        left_out: list[LeftOut] = []
+        for (folder, name), file in zip(places, files, strict=True):
+            skill = _usable(self._parse(folder, name, file), disabled)
+            if isinstance(skill, LeftOut):
+                left_out.append(skill)
+            else:
+                found[skill.name] = skill
+        _log.debug("skills loaded", extra={"layer": "skills", "file_count": len(files)})
+        return Skills(found=tuple(found.values()), left_out=tuple(left_out))
+
+    async def load_one(self, folder: Path) -> Skill | LeftOut:
+        """The skill of one folder, or why it cannot be used."""
+        (file,) = await self._reader.read([(folder, SKILL_FILE)])
+        return _usable(_skill_or_left_out(file, folder.name), frozenset())
+
+    async def _list(self, folders: tuple[Path, ...], reload: Reload, ttl_seconds: float) -> list[FileAt]:
+        at, places = self._listed.get(folders, (0.0, None))
+        if places is not None and (
+            reload == "startup" or (reload == "ttl" and self._monotonic() - at < ttl_seconds)
+        ):
+            return places
+        places = await asyncio.to_thread(_list_skills, folders)
+        self._listed[folders] = (self._monotonic(), places)
+        return places
+
+    def _parse(self, folder: Path, name: str, file: FileText) -> Skill | LeftOut:
+        path = os.path.join(folder, name)
+        known = self._parsed.get(path)
+        if known is None or known[0] is not file:
+            known = self._parsed[path] = (file, _skill_or_left_out(file, os.path.dirname(name)))
+        return known[1]
+
+
+def _list_skills(folders: Sequence[Path]) -> list[FileAt]:
+    """Every sub-folder that holds a SKILL.md, by name within each folder."""
+    places: list[FileAt] = []
+    for folder in folders:
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        except OSError:
+            continue
+        places += [
+            (folder, os.path.join(name, SKILL_FILE))
+            for name in names
+            if os.path.lexists(os.path.join(folder, name, SKILL_FILE))
+        ]
+    return places
+
+
+def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
+    if file.text is None:
+        return LeftOut(name=directory, reason=file.warning)
+    try:
+        return parse_skill(file.text, directory=directory, path=file.path)
+    except ValueError as error:
+        reason = f"{file.path} has front matter that cannot be read: {error}."
+        _log.warning("%s", reason, extra={"layer": "skills", "path": file.path})
+        return LeftOut(name=directory, reason=reason)
+
+
+def _usable(skill: Skill | LeftOut, disabled: frozenset[str]) -> Skill | LeftOut:
+    """The skill, unless it is switched off or needs a program that is not there."""
+    if isinstance(skill, LeftOut):
+        return skill
+    if skill.name in disabled:
+        return LeftOut(name=skill.name, reason="switched off by `skills.disabled`")
+    if absent := skill.missing_bins():
+        return LeftOut(name=skill.name, reason=f"needs {', '.join(absent)} on the PATH")
+    return skill
+
+
+def parse_skill(text: str, *, directory: str, path: str = "") -> Skill:
+    """A skill from the text of its file; the name falls back to the directory's.
+
+    Raises:
+        ValueError: the front matter is neither YAML nor TOML.
+    """
+    front, body = split_front_matter(text)
+    data = _front_matter(front) if front is not None else {}
+    name = str(data.get("name") or directory).strip()
+    description = str(data.get("description") or "").strip()
+    trigger = data.get("trigger") or ""
+    return Skill(
+        name=name,
+        description=description,
+        body=body,
+        content=text,
+        directory=os.path.dirname(path),
+        trigger="|".join(map(str, trigger)) if isinstance(trigger, list) else str(trigger),
+        mcp_servers=tuple(_mcp_servers(data)),
+        requires_bins=tuple(map(str, _inner(data, "metadata", "requires", "bins") or ())),
+        fields=data,
+        warnings=tuple(_limits(name, description, directory)),
+    )
+
+
+def split_front_matter(text: str) -> tuple[str | None, str]:
+    """The front matter, and the trimmed text after it.
+
+    There is some only if the file begins with a line `---`; without a closing one the text is unchanged.
+    """
+    match = _FRONT_MATTER.match(text)
+    return (match["front"], text[match.end() :].strip()) if match else (None, text)
+
+
+def _front_matter(text: str) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        data, problem = None, str(error).replace("\n", " ")
+    else:
+        problem = "it is neither YAML nor TOML"
+    if isinstance(data, dict):
+        return {str(key): value for key, value in data.items()}
+    if data is None and not text.strip():
+        return {}
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise ValueError(problem) from None
+
+
+def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:
+    """Servers from a table `mcp`, and from keys `mcp-NAME: command args`."""
+    table = data.get("mcp")
+    for name, server in table.items() if isinstance(table, dict) else ():
+        if isinstance(server, dict) and server.get("command"):
+            args = tuple(map(str, server.get("args") or ()))
+            yield McpServer(name=str(name), command=str(server["command"]), args=args)
+    for key, value in data.items():
+        if key.startswith("mcp-") and (words := shlex.split(str(value))):
+            yield McpServer(name=key.removeprefix("mcp-"), command=words[0], args=tuple(words[1:]))
+
+
+def _inner(data: Any, *keys: str) -> Any:
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
+def _limits(name: str, description: str, directory: str) -> Iterator[str]:
+    """Where a skill is outside the limits of the Agent Skills format. It is used all the same."""
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
+        yield f"skill {name!r}: a name has 1-{_MAX_NAME} characters of a-z, 0-9 and single hyphens"
+    if name != directory:
+        yield f"skill {name!r}: the name differs from its directory {directory!r}"
+    if not description:
+        yield f"skill {name!r}: a description is missing, so a model cannot tell when to use it"
+    if len(description) > _MAX_DESCRIPTION:
+        yield f"skill {name!r}: the description has {len(description)} characters of {_MAX_DESCRIPTION}"
