@@ -1,0 +1,1 @@
+"""Message in, reply out: the terminal first, others beside it."""

@@ -1,0 +1,1 @@
+"""What a person types: one command, or group of commands, a file."""

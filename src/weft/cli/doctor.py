@@ -18,7 +18,7 @@ from weft.cli.options import AsJson, Workspace, out, run
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
 from weft.providers.local import INSTALL, unavailable
-from weft.workspace.files import FileReader, open_workspace
+from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SkillLoader
 
 app = typer.Typer()
@@ -82,7 +82,7 @@ def _workspace(config: Config) -> Iterator[Finding]:
         level: Literal["note", "bad"] = "bad" if config.workspace or path.exists() else "note"
         yield Finding(level, str(error), "`weft init` makes one")
         return
-    files = run(FileReader().read([(root, name) for name in _FILES]))
+    files = run(FileReader().read([file_at(root, name) for name in _FILES]))
     troubles = [file for file in files if file.warning and not file.missing]
     there = [name for name, file in zip(_FILES, files, strict=True) if file.text is not None]
     yield Finding("ok", f"workspace {root} has {', '.join(there) or 'no files yet'}")

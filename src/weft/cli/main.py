@@ -15,6 +15,7 @@ from weft.errors import WeftError, did_you_mean
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {
     "ask": "Ask one question and get one answer; nothing is remembered.",
+    "bench": "Measure this machine's speed, as ratios within one run.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",

@@ -41,7 +41,8 @@ def fit(
 ) -> Fitted:
     """Take from the layers, in the given order, until what is left fits the room.
 
-    First each gives up what lies above its share, then, if that was not enough, all it has. History
+    First each gives up what lies above its share, then, if that was not enough, all it has, even what
+    rounding made free: joined with others it still costs something. History
     loses its oldest exchanges, other layers their least valuable pieces. What cannot be taken stays,
     even if that is too much: the caller knows whether to send it or to refuse.
     """
@@ -52,15 +53,16 @@ def fit(
             if excess <= 0:
                 return fitted
             if source == "history":
-                excess -= _take_history(fitted, window, excess, history_floor if above_share else 0)
+                excess -= _take_history(fitted, window, excess, history_floor if above_share else None)
             else:
                 excess -= _take_pieces(fitted, shelves, source, excess, above_share=above_share)
     return fitted
 
 
-def _take_history(fitted: Fitted, window: Window, excess: int, floor: int) -> int:
+def _take_history(fitted: Fitted, window: Window, excess: int, floor: int | None) -> int:
     before = window.costs[fitted.cut]
-    fitted.cut = window.cut_within(max(floor, before - excess), after=fitted.cut)
+    budget = before - excess if floor is None else max(floor, before - excess)
+    fitted.cut = window.cut_within(budget, after=fitted.cut)
     return before - window.costs[fitted.cut]
 
 
@@ -72,8 +74,9 @@ def _take_pieces(
         shelf = shelves[at]
         if shelf.source != source or not shelf.soft:
             continue
-        floor = shelf.floor if above_share else 0
-        while fitted.kept[at] and taken < excess and shelf.costs[fitted.kept[at]] > floor:
+        while fitted.kept[at] and taken < excess:
+            if above_share and shelf.costs[fitted.kept[at]] <= shelf.floor:
+                break
             taken += shelf.costs[fitted.kept[at]] - shelf.costs[fitted.kept[at] - 1]
             fitted.kept[at] -= 1
     return taken

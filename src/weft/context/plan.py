@@ -13,7 +13,7 @@ from weft.tokens import Counter, counter
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message, ToolDefinition
 from weft.types.neutral import without_tags
-from weft.types.recipe import HistoryRule, Layer, Recipe
+from weft.types.recipe import HistoryRule, Recipe
 from weft.types.records import Tail
 from weft.types.section import Keep, Offer, Place, Section
 
@@ -38,11 +38,6 @@ class Materials:
     def sent_message(self) -> str:
         """The message as the model gets it: a recipe with tags makes those in the message harmless."""
         return without_tags(self.message) if self.recipe.tagged else self.message
-
-    @cached_property
-    def filled(self) -> list[tuple[Layer, Offer]]:
-        """The layers that a source filled, in the order in which they are shown."""
-        return list(zip(self.recipe.layers, self.offers, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +93,7 @@ def plan(materials: Materials) -> Plan:
 
 def _shelf(materials: Materials, at: int) -> Shelf:
     """Price every number of pieces that a layer could show."""
-    layer, offer = materials.filled[at]
+    layer, offer = materials.recipe.layers[at], materials.offers[at]
     count = materials.counter
     worth = offer.worth or tuple(-float(n) for n in range(len(offer.pieces)))
     order = tuple(sorted(range(len(offer.pieces)), key=lambda n: (-worth[n], n)))
@@ -159,8 +154,8 @@ def _draft(materials: Materials, window: Window, shelves: Sequence[Shelf], fitte
     """Write the sections out and add up what they really cost."""
     kept = tuple(frozenset(shelf.order[:number]) for shelf, number in zip(shelves, fitted.kept, strict=True))
     written = tuple(
-        _written(materials, layer, offer, shown)
-        for (layer, offer), shown in zip(materials.filled, kept, strict=True)
+        _written(offer, shown, place, materials.counter)
+        for offer, shown, place in zip(materials.offers, kept, materials.recipe.places, strict=True)
     )
     sections = [section for layer in written for section in layer]
     count = materials.counter
@@ -192,17 +187,16 @@ def _draft(materials: Materials, window: Window, shelves: Sequence[Shelf], fitte
     )
 
 
-def _written(materials: Materials, layer: Layer, offer: Offer, shown: frozenset[int]) -> tuple[Section, ...]:
+def _written(offer: Offer, shown: frozenset[int], place: Place, count: Counter) -> tuple[Section, ...]:
     """The sections of one layer: its pieces as one text, or each on its own."""
     pieces = [piece for at, piece in enumerate(offer.pieces) if at in shown]
     if not pieces:
         return ()
-    place = materials.recipe.place(layer)
     if offer.join is not None:
         text = offer.head + offer.join.join(piece.text for piece in pieces) + offer.tail
         title = pieces[0].title if len(offer.pieces) == 1 else f"{len(pieces)} of {len(offer.pieces)} entries"
         pieces = [replace(pieces[0], title=title, text=text)]
-    return tuple(replace(piece, tokens=materials.counter.text(piece.text), place=place) for piece in pieces)
+    return tuple(replace(piece, tokens=count.text(piece.text), place=place) for piece in pieces)
 
 
 def _framing(materials: Materials, sections: Sequence[Section], history_length: int) -> int:

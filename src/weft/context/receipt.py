@@ -47,11 +47,12 @@ def _layer(plan: Plan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
             origin=section.origin,
             zone=_zone(section.stability, section.place),
         )
-    yield from _left_out(plan, layer, offer, shown)
+    yield from _left_out(plan, layer, offer, shown, plan.materials.recipe.places[at])
 
 
-def _left_out(plan: Plan, layer: Layer, offer: Offer, shown: frozenset[int]) -> Iterator[ReceiptItem]:
-    place = plan.materials.recipe.place(layer)
+def _left_out(
+    plan: Plan, layer: Layer, offer: Offer, shown: frozenset[int], place: Place
+) -> Iterator[ReceiptItem]:
     for at, piece in enumerate(offer.pieces):
         if at not in shown:
             yield ReceiptItem(

@@ -11,16 +11,21 @@ from weft.types.records import Entry, Tail
 
 
 def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:
-    """The same history in roles that the recipe knows, and how many messages changed their role.
+    """The same history in roles that the recipe knows, and how many messages had to change.
 
-    A message that becomes the user's or the assistant's is plain text from then on: its calls and its
-    call id mean nothing without the role they belong to.
+    A message that becomes the user's or the assistant's is plain text from then on: its call id means
+    nothing without the role it belongs to. So it is with calls, where the recipe knows no results.
 
     Raises:
         ContextError: the recipe rejects unknown roles, and there is one.
     """
     known = frozenset(recipe.history.roles)
-    strangers = [at for at, entry in enumerate(tail.entries) if entry.message.role not in known]
+    calls_known = "tool" in known
+    strangers = [
+        at
+        for at, entry in enumerate(tail.entries)
+        if entry.message.role not in known or (entry.message.tool_calls and not calls_known)
+    ]
     if not strangers or recipe.unknown_role == "keep":
         return tail, 0
     entries = list(tail.entries)
@@ -31,7 +36,8 @@ def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:
                 f"Message {tail.messages_before + at + 1} of the history has the role {message.role!r}, "
                 f"which the recipe {recipe.name!r} rejects: use one of {', '.join(recipe.history.roles)}."
             )
-        entries[at] = Entry(_as(message, recipe.unknown_role), entries[at].tokens)
+        role = message.role if message.role in known else recipe.unknown_role
+        entries[at] = Entry(_as(message, role), entries[at].tokens)
     return replace(tail, entries=entries), len(strangers)
 
 

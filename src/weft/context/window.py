@@ -33,8 +33,11 @@ class Window:
     limited_by: str = ""
 
     def cut_within(self, budget: int, *, after: int) -> int:
-        """The earliest cut, not before `after`, whose window costs no more than the budget."""
-        affordable = bisect_left(self.costs, -max(budget, 0), key=lambda cost: -cost)
+        """The earliest cut, not before `after`, whose window costs no more than the budget.
+
+        A budget below zero leaves nothing: the last cut.
+        """
+        affordable = bisect_left(self.costs, -budget, key=lambda cost: -cost)
         return max(after, min(affordable, len(self.cuts) - 1))
 
     def messages(self, cut: int) -> tuple[Message, ...]:

@@ -1,0 +1,1 @@
+"""Between a channel and a turn: what comes in is made fit to be answered."""

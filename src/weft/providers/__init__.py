@@ -1,0 +1,1 @@
+"""Each talks to one vendor, or stands in for one."""

@@ -1,0 +1,1 @@
+"""How well a text answers a query: pure ranking."""

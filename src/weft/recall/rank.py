@@ -19,7 +19,7 @@ _STOP = frozenset(
     """a about all am an and any are as at be been but by can could did do does for from get had has have he
     her him his how i if in into is it its just me my no not of on or our out please she should so some tell
     than that the their them then there these they this to too up us was we were what when where which who
-    why will with would you your""".split()  # noqa: SIM905
+    why will with would you your""".split()
 )
 
 

@@ -1,0 +1,1 @@
+"""Each offers sections for one layer of a recipe."""

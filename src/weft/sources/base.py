@@ -14,7 +14,7 @@ from weft.types.message import ToolDefinition
 from weft.types.recipe import Layer, Recipe, Reload
 from weft.types.rules import ToolRule
 from weft.types.section import Offer, Origin, Section, Stability, Withheld
-from weft.workspace.files import FileReader, FileText
+from weft.workspace.files import FileReader, FileText, file_at
 from weft.workspace.skills import SkillLoader
 
 
@@ -74,7 +74,7 @@ class Request:
         workspace = self.files.workspace
         if workspace is None:
             return []
-        places = [(workspace, name) for name in names]
+        places = [file_at(workspace, name) for name in names]
         reload: Reload = layer.reload or self.recipe.reload
         return await self.files.reader.read(places, reload=reload, ttl_seconds=self.recipe.ttl_seconds)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from weft.recall.rank import relevance
 from weft.sources.base import Request, nothing, piece, under_title
+from weft.tokens import Counter
 from weft.types.neutral import one_line, without_tags
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Origin, Stability, Withheld
@@ -20,7 +22,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
     if file is None:
         return nothing(layer)
     warnings = (file.warning,) if file.warning else ()
-    found = entries(file.text or "")
+    found, prices = _priced(file.text or "", request.counter)
     scores = relevance(request.message, found)
     ranked = sorted(range(len(found)), key=lambda n: (-scores[n], -n))
     limit = len(ranked) if layer.max_entries is None else layer.max_entries
@@ -37,10 +39,17 @@ async def offer(request: Request, layer: Layer) -> Offer:
     ]
     withheld: tuple[Withheld, ...] = ()
     if rest := ranked[limit:]:
-        cost = sum(request.counter.text(found[n]) for n in rest)
+        cost = sum(prices[n] for n in rest)
         reason = f"less relevant than the {limit} shown (`max_entries`)"
         withheld = (Withheld(title=f"{len(rest)} entries", tokens=cost, reason=reason, count=len(rest)),)
     return under_title(layer, pieces, warnings=warnings, withheld=withheld)
+
+
+@lru_cache(maxsize=8)
+def _priced(text: str, counter: Counter) -> tuple[list[str], list[int]]:
+    """The entries of a file and what each costs, worked out once for as long as it stays the same."""
+    found = entries(text)
+    return found, [counter.text(entry) for entry in found]
 
 
 def entries(text: str) -> list[str]:

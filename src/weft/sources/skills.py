@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import compress
+from operator import not_
+
 from weft.sources.base import Request, nothing, piece, under_title
 from weft.types.neutral import one_line, without_tags
-from weft.types.recipe import Layer
-from weft.types.section import Offer, Section, Stability, Withheld
-from weft.workspace.skills import Skill
+from weft.types.recipe import Layer, SkillsMode
+from weft.types.section import Keep, Offer, Section, Stability, Withheld
+from weft.workspace.skills import Skill, Skills
 
 FULL_INTRO = "You have access to the following skills. Use them when relevant.\n\n"
 ON_DEMAND_INTRO = (
@@ -24,21 +28,21 @@ async def offer(request: Request, layer: Layer) -> Offer:
         ttl_seconds=request.recipe.ttl_seconds,
         disabled=files.disabled_skills,
     )
-    skills = list(loaded.found)
-    warnings = tuple(warning for skill in skills for warning in skill.warnings)
+    warnings = tuple(warning for skill in loaded.found for warning in skill.warnings)
     withheld = [Withheld(title=out.name, tokens=0, reason=out.reason) for out in loaded.left_out]
+    pieces = _pieces(loaded, layer.source, layer.mode, layer.keep)
     if layer.mode == "triggered":
-        withheld += [_idle(request, skill) for skill in skills if not skill.is_triggered_by(request.message)]
-        skills = [skill for skill in skills if skill.is_triggered_by(request.message)]
-    if not skills:
+        called = [skill.is_triggered_by(request.message) for skill in loaded.found]
+        withheld += [_idle(request, skill) for skill in compress(loaded.found, map(not_, called))]
+        pieces = tuple(compress(pieces, called))
+    if not pieces:
         return nothing(layer, warnings=warnings, withheld=tuple(withheld))
-    pieces = [_piece(layer, skill) for skill in skills]
     if layer.mode == "summary":
         return under_title(layer, pieces, warnings=warnings, withheld=tuple(withheld))
     on_demand = layer.mode == "readOnDemand"
     return Offer(
         layer=layer.source,
-        pieces=tuple(pieces),
+        pieces=pieces,
         head=ON_DEMAND_INTRO if on_demand else FULL_INTRO,
         join="\n" if on_demand else "",
         withheld=tuple(withheld),
@@ -46,16 +50,25 @@ async def offer(request: Request, layer: Layer) -> Offer:
     )
 
 
-def _piece(layer: Layer, skill: Skill) -> Section:
+@lru_cache(maxsize=8)
+def _pieces(skills: Skills, source: str, mode: SkillsMode, keep: Keep) -> tuple[Section, ...]:
+    """Every skill as text, written once for as long as no file changes."""
+    layer = Layer(source=source, mode=mode, keep=keep)
+    why = f"skills are shown as {mode}"
+    return tuple(
+        piece(layer, _text(skill, mode), title=one_line(skill.name), why=why, stability=Stability.STATIC)
+        for skill in skills.found
+    )
+
+
+def _text(skill: Skill, mode: SkillsMode) -> str:
     name, description = one_line(skill.name), one_line(skill.description)
-    if layer.mode == "summary":
-        text = f"- {name}: {description or first_line(skill.body)}".rstrip(": ")
-    elif layer.mode == "readOnDemand":
-        text = f"- **{name}**: {description or '(no description)'}"
-    else:
-        about = f"{without_tags(skill.description)}\n\n" if skill.description else ""
-        text = f"## {name}\n{about}{without_tags(skill.body)}\n\n"
-    return piece(layer, text, title=name, why=f"skills are shown as {layer.mode}", stability=Stability.STATIC)
+    if mode == "summary":
+        return f"- {name}: {description or first_line(skill.body)}".rstrip(": ")
+    if mode == "readOnDemand":
+        return f"- **{name}**: {description or '(no description)'}"
+    about = f"{without_tags(skill.description)}\n\n" if skill.description else ""
+    return f"## {name}\n{about}{without_tags(skill.body)}\n\n"
 
 
 def first_line(body: str) -> str:

@@ -1,0 +1,1 @@
+"""What lasts: protocols, and what implements them."""

@@ -1,0 +1,1 @@
+"""One turn: `run` is where everything meets, `build` makes the context."""

@@ -136,11 +136,11 @@ class Recipe(Json):
         """The first layer that this source fills."""
         return next((layer for layer in self.layers if layer.source == source), None)
 
-    def place(self, layer: Layer) -> Place:
-        """What stands before the history belongs to the instructions, what comes after to the message."""
-        sources = [one.source for one in self.layers]
-        after = self.layers.index(layer) > sources.index("history")
-        return Place.MESSAGE if after else Place.SYSTEM
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where each layer is shown: before the history with the instructions, after it with the message."""
+        history = next(at for at, layer in enumerate(self.layers) if layer.source == "history")
+        return tuple(Place.MESSAGE if at > history else Place.SYSTEM for at in range(len(self.layers)))
 
     @property
     def tagged(self) -> bool:

@@ -1,0 +1,1 @@
+"""Views over receipts, for browsers and documents."""

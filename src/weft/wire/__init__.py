@@ -1,0 +1,1 @@
+"""Context to one vendor's JSON and back, purely."""

@@ -13,9 +13,9 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from weft.errors import WorkspaceError
 
@@ -25,8 +25,19 @@ CAP_BYTES = 4_000_000
 CHUNK_BYTES = 256_000
 
 Reload = Literal["startup", "per_turn", "ttl"]
-FileAt = tuple[Path, str]
-"""A folder, and the name of a file that must stay inside it."""
+
+
+class FileAt(NamedTuple):
+    """A folder, the name of a file that must stay inside it, and the two as one path."""
+
+    root: str
+    name: str
+    path: str
+
+
+def file_at(root: str | Path, name: str) -> FileAt:
+    return FileAt(str(root), name, os.path.join(root, name))
+
 
 _log = logging.getLogger(__name__)
 _JUST_WRITTEN_NS = 100_000_000
@@ -43,7 +54,7 @@ class FileText:
     missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Remembered:
     file: FileText
     signature: tuple[int, ...]
@@ -68,50 +79,49 @@ class FileReader:
     ) -> list[FileText]:
         """The named files, in the order given. Those that changed are read at the same time."""
         found = {file: self._kept(file, reload, ttl_seconds) for file in files}
-        unsure = [file for file, known in found.items() if known is None]
-        if unsure:
-            found |= await asyncio.to_thread(self._look, unsure)
-            changed = [file for file in unsure if found[file] is None]
-            found |= zip(
-                changed,
-                await asyncio.gather(*(asyncio.to_thread(self._read_anew, *file) for file in changed)),
-                strict=True,
-            )
+        if unsure := [file for file, known in found.items() if known is None]:
+            found |= await self.refresh(await asyncio.to_thread(self.look, unsure))
         return [known for file in files if (known := found[file]) is not None]
+
+    def look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
+        """What is remembered and has not changed on disk since; None for the others. It blocks."""
+        now = self._monotonic()
+        found: dict[FileAt, FileText | None] = {}
+        for file in files:
+            known = self._remembered.get(file.path)
+            if known is not None and known.settled and known.signature == _signature(file.path):
+                known.looked_at = now
+                found[file] = known.file
+            else:
+                found[file] = None
+        return found
+
+    async def refresh(self, looked: dict[FileAt, FileText | None]) -> dict[FileAt, FileText | None]:
+        """The same with the missing ones read, all at once."""
+        changed = [file for file, known in looked.items() if known is None]
+        if changed:
+            read = await asyncio.gather(*(asyncio.to_thread(self._read_anew, file) for file in changed))
+            looked |= zip(changed, read, strict=True)
+        return looked
 
     def _kept(self, file: FileAt, reload: Reload, ttl_seconds: float) -> FileText | None:
         """What is remembered, where the reload rule does not even want a look at the disk."""
-        known = self._remembered.get(os.path.join(*file))
+        known = self._remembered.get(file.path)
         if known is None or reload == "per_turn":
             return None
         if reload == "ttl" and self._monotonic() - known.looked_at >= ttl_seconds:
             return None
         return known.file
 
-    def _look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
-        """What is remembered and has not changed on disk since."""
-        now = self._monotonic()
-        found: dict[FileAt, FileText | None] = {}
-        for file in files:
-            path = os.path.join(*file)
-            known = self._remembered.get(path)
-            if known is not None and known.settled and known.signature == _signature(path):
-                self._remembered[path] = replace(known, looked_at=now)
-                found[file] = known.file
-            else:
-                found[file] = None
-        return found
-
-    def _read_anew(self, root: Path, name: str) -> FileText:
-        path = os.path.join(root, name)
-        signature, started = _signature(path), time.time_ns()
-        file = _read(root, name)
+    def _read_anew(self, file: FileAt) -> FileText:
+        signature, started = _signature(file.path), time.time_ns()
+        text = _read(file)
         self.reads += 1
         settled = not signature or signature[0] < started - _JUST_WRITTEN_NS
-        self._remembered[path] = _Remembered(file, signature, settled, self._monotonic())
-        if file.warning:
-            _log.warning("%s", file.warning, extra={"path": path})
-        return file
+        self._remembered[file.path] = _Remembered(text, signature, settled, self._monotonic())
+        if text.warning:
+            _log.warning("%s", text.warning, extra={"path": file.path})
+        return text
 
 
 def open_workspace(path: str | Path) -> Path:
@@ -133,11 +143,11 @@ def open_workspace(path: str | Path) -> Path:
     return found
 
 
-def inside(root: Path, name: str) -> Path | None:
+def inside(root: str | Path, name: str) -> str | None:
     """The real path of a name below a root, or None if it leads out of it."""
     real_root = os.path.realpath(root)
     real = os.path.realpath(os.path.join(real_root, name))
-    return Path(real) if real.startswith(os.path.join(real_root, "")) else None
+    return real if real.startswith(os.path.join(real_root, "")) else None
 
 
 def _signature(path: str) -> tuple[int, ...]:
@@ -148,14 +158,14 @@ def _signature(path: str) -> tuple[int, ...]:
     return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
 
 
-def _read(root: Path, name: str) -> FileText:
-    path = os.path.join(root, name)
+def _read(file: FileAt) -> FileText:
+    path = file.path
     try:
-        real = inside(root, name)
+        real = inside(file.root, file.name)
         if real is None:
             return FileText(path, warning=f"{path} leads out of its folder and was not read.")
-        with open(real, "rb", opener=_open_regular) as file:
-            return _text(path, file.fileno())
+        with open(real, "rb", opener=_open_regular) as opened:
+            return _text(path, opened.fileno())
     except FileNotFoundError:
         return FileText(path, warning=f"{path} is missing.", missing=True)
     except (OSError, ValueError) as error:

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from weft.types.context import McpServer
-from weft.workspace.files import FileAt, FileReader, FileText, Reload
+from weft.workspace.files import FileAt, FileReader, FileText, Reload, file_at
 
 SKILL_FILE = "SKILL.md"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -47,10 +47,6 @@ class Skill:
         words = [word.strip() for word in self.trigger.split("|") if word.strip()]
         return any(re.search(rf"(?<!\w){re.escape(word)}", message, re.IGNORECASE) for word in words)
 
-    def missing_bins(self) -> list[str]:
-        """The programs this skill needs that are not on the PATH."""
-        return [name for name in self.requires_bins if shutil.which(name) is None]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
@@ -60,26 +56,37 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Skills:
-    """The skills that can be used, and why the others cannot."""
+    """The skills that can be used, and why the others cannot. The same object means: nothing changed."""
 
     found: tuple[Skill, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
+@dataclass(slots=True)
+class _Listing:
+    """What a look at the folders found, when, and the skills that came of it."""
+
+    at: float
+    files: list[FileAt]
+    texts: tuple[FileText | None, ...] = ()
+    absent: tuple[str, ...] = ()
+    skills: Skills | None = None
+
+
 class SkillLoader:
-    """Loads skills from folders and parses each file once for as long as it stays the same."""
+    """Loads skills from folders; while no file changes, the same `Skills` come back."""
 
     def __init__(self, reader: FileReader, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._reader = reader
         self._monotonic = monotonic
-        self._listed: dict[tuple[Path, ...], tuple[float, list[FileAt]]] = {}
+        self._listings: dict[tuple[str, ...], _Listing] = {}
         self._parsed: dict[str, tuple[FileText, Skill | LeftOut]] = {}
 
     def forget(self) -> None:
         """Look at every folder and file anew next time."""
-        self._listed.clear()
+        self._listings.clear()
         self._parsed.clear()
 
     async def load(
@@ -91,56 +98,79 @@ class SkillLoader:
         disabled: frozenset[str] = frozenset(),
     ) -> Skills:
         """All skills of the folders. A later one takes the place of an earlier one of the same name."""
-        places = await self._list(tuple(folders), reload, ttl_seconds)
-        files = await self._reader.read(places, reload=reload, ttl_seconds=ttl_seconds)
-        found: dict[str, Skill] = {}
-        left_out: list[LeftOut] = []
-        for (folder, name), file in zip(places, files, strict=True):
-            skill = _usable(self._parse(folder, name, file), disabled)
-            if isinstance(skill, LeftOut):
-                left_out.append(skill)
-            else:
-                found[skill.name] = skill
-        _log.debug("skills loaded", extra={"layer": "skills", "file_count": len(files)})
-        return Skills(found=tuple(found.values()), left_out=tuple(left_out))
+        key = (*map(str, folders), *sorted(disabled))
+        known = self._listings.get(key)
+        if known is not None and known.skills is not None:
+            age = self._monotonic() - known.at
+            if reload == "startup" or (reload == "ttl" and age < ttl_seconds):
+                return known.skills
+        looked = await self._reader.refresh(await asyncio.to_thread(self._look, folders))
+        listing = _Listing(self._monotonic(), list(looked), tuple(looked.values()))
+        parsed = [self._parse(file, text) for file, text in looked.items() if text is not None]
+        needed = {name for skill in parsed for name in _bins(skill)}
+        listing.absent = tuple(sorted(name for name in needed if shutil.which(name) is None))
+        if known is not None and _same(known, listing):
+            listing.skills = known.skills
+        else:
+            listing.skills = _choose(parsed, disabled, frozenset(listing.absent))
+            _log.info("skills loaded", extra={"layer": "skills", "file_count": len(parsed)})
+        self._listings[key] = listing
+        return listing.skills or Skills()
 
     async def load_one(self, folder: Path) -> Skill | LeftOut:
         """The skill of one folder, or why it cannot be used."""
-        (file,) = await self._reader.read([(folder, SKILL_FILE)])
-        return _usable(_skill_or_left_out(file, folder.name), frozenset())
+        (text,) = await self._reader.read([file_at(folder, SKILL_FILE)])
+        skill = _skill_or_left_out(text, folder.name)
+        return _usable(skill, frozenset(), frozenset(name for name in _bins(skill) if not shutil.which(name)))
 
-    async def _list(self, folders: tuple[Path, ...], reload: Reload, ttl_seconds: float) -> list[FileAt]:
-        at, places = self._listed.get(folders, (0.0, None))
-        if places is not None and (
-            reload == "startup" or (reload == "ttl" and self._monotonic() - at < ttl_seconds)
-        ):
-            return places
-        places = await asyncio.to_thread(_list_skills, folders)
-        self._listed[folders] = (self._monotonic(), places)
-        return places
+    def _look(self, folders: Sequence[Path]) -> dict[FileAt, FileText | None]:
+        return self._reader.look(_list_skills(folders))
 
-    def _parse(self, folder: Path, name: str, file: FileText) -> Skill | LeftOut:
-        path = os.path.join(folder, name)
-        known = self._parsed.get(path)
-        if known is None or known[0] is not file:
-            known = self._parsed[path] = (file, _skill_or_left_out(file, os.path.dirname(name)))
+    def _parse(self, file: FileAt, text: FileText) -> Skill | LeftOut:
+        known = self._parsed.get(file.path)
+        if known is None or known[0] is not text:
+            known = self._parsed[file.path] = (text, _skill_or_left_out(text, os.path.dirname(file.name)))
         return known[1]
+
+
+def _same(before: _Listing, now: _Listing) -> bool:
+    """Whether the same files hold the very same texts, and the same programs are missing."""
+    return (
+        before.files == now.files
+        and before.absent == now.absent
+        and all(old is new for old, new in zip(before.texts, now.texts, strict=True))
+    )
+
+
+def _choose(parsed: Sequence[Skill | LeftOut], disabled: frozenset[str], absent: frozenset[str]) -> Skills:
+    found: dict[str, Skill] = {}
+    left_out: list[LeftOut] = []
+    for one in parsed:
+        skill = _usable(one, disabled, absent)
+        if isinstance(skill, LeftOut):
+            left_out.append(skill)
+        else:
+            found[skill.name] = skill
+    return Skills(found=tuple(found.values()), left_out=tuple(left_out))
+
+
+def _bins(skill: Skill | LeftOut) -> tuple[str, ...]:
+    return skill.requires_bins if isinstance(skill, Skill) else ()
 
 
 def _list_skills(folders: Sequence[Path]) -> list[FileAt]:
     """Every sub-folder that holds a SKILL.md, by name within each folder."""
-    places: list[FileAt] = []
+    files: list[FileAt] = []
     for folder in folders:
         try:
-            names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir())
         except OSError:
             continue
-        places += [
-            (folder, os.path.join(name, SKILL_FILE))
-            for name in names
-            if os.path.lexists(os.path.join(folder, name, SKILL_FILE))
-        ]
-    return places
+        root = str(folder)
+        places = [FileAt(root, f"{name}/{SKILL_FILE}", f"{root}/{name}/{SKILL_FILE}") for name in names]
+        files += [file for file in places if os.path.lexists(file.path)]
+    return files
 
 
 def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
@@ -154,14 +184,14 @@ def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
         return LeftOut(name=directory, reason=reason)
 
 
-def _usable(skill: Skill | LeftOut, disabled: frozenset[str]) -> Skill | LeftOut:
+def _usable(skill: Skill | LeftOut, disabled: frozenset[str], absent: frozenset[str]) -> Skill | LeftOut:
     """The skill, unless it is switched off or needs a program that is not there."""
     if isinstance(skill, LeftOut):
         return skill
     if skill.name in disabled:
         return LeftOut(name=skill.name, reason="switched off by `skills.disabled`")
-    if absent := skill.missing_bins():
-        return LeftOut(name=skill.name, reason=f"needs {', '.join(absent)} on the PATH")
+    if lacking := [name for name in skill.requires_bins if name in absent]:
+        return LeftOut(name=skill.name, reason=f"needs {', '.join(lacking)} on the PATH")
     return skill
 
 

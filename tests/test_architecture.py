@@ -1,0 +1,151 @@
+"""The limits that keep the code readable are tests, and each contract is shown to bite."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "weft"
+MODULES = sorted(SOURCE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+MAX_MODULE_LINES, MAX_FUNCTION_LINES, MAX_TEST_LINES = 400, 60, 600
+BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
+LAZY_IMPORTS = {
+    ("tokens.py", "_encoding"): "rs_bpe.bpe",
+    ("providers/local.py", "_load"): "xllamacpp",
+}
+"""Imports inside functions: heavy packages that most runs do not need. There are no others."""
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def test_no_module_and_no_test_file_is_too_long() -> None:
+    limits = [(path, MAX_MODULE_LINES) for path in MODULES] + [(path, MAX_TEST_LINES) for path in TESTS]
+
+    too_long = [str(p) for p, limit in limits if len(p.read_text("utf-8").splitlines()) > limit]
+
+    assert too_long == []
+
+
+def test_no_function_is_too_long() -> None:
+    too_long = [
+        f"{_name(path)}:{node.name}"
+        for path in MODULES
+        for node in _functions(path)
+        if (node.end_lineno or 0) - node.lineno + 1 > MAX_FUNCTION_LINES
+    ]
+
+    assert too_long == []
+
+
+def test_only_the_listed_functions_import_lazily() -> None:
+    found = {
+        (_name(path), node.name): inner.module if isinstance(inner, ast.ImportFrom) else inner.names[0].name
+        for path in MODULES
+        for node in _functions(path)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+    }
+
+    assert found == LAZY_IMPORTS
+
+
+def test_packages_have_no_logic_of_their_own() -> None:
+    with_code = [
+        _name(path)
+        for path in MODULES
+        if path.name == "__init__.py" and path.parent != SOURCE and ast.parse(path.read_text("utf-8")).body[1:]
+    ]
+
+    assert with_code == []
+
+
+def test_names_say_what_a_thing_is() -> None:
+    assert [_name(path) for path in MODULES if path.stem in BANNED_NAMES or path.stem.endswith("_v2")] == []
+
+
+def test_no_broad_except_hides_an_error() -> None:
+    broad = [
+        f"{_name(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or ast.unparse(node.type) in ("Exception", "BaseException"))
+    ]
+
+    assert broad == []
+
+
+def _lint_imports(folder: Path) -> "subprocess.CompletedProcess[str]":
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    return subprocess.run(
+        [sys.executable, "-c", program, "--no-cache"],
+        cwd=folder,
+        env={"PYTHONPATH": str(folder / "src"), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copied_tree(tmp_path: Path) -> Path:
+    shutil.copytree(SOURCE, tmp_path / "src" / "weft", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_contract_holds() -> None:
+    result = _lint_imports(ROOT)
+
+    assert result.returncode == 0, result.stdout
+    assert "4 kept, 0 broken" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "contract"),
+    [
+        ("types/message.py", "import weft.store.base", "Imports point down the page only"),
+        ("context/fit.py", "import weft.providers.base", "Imports point down the page only"),
+        ("memory/plain.py", "import apsw", "Only the store imports a database driver"),
+        ("context/fit.py", "import time", "The pure packages do no input or output"),
+        ("wire/local.py", "import asyncio", "The pure packages do no input or output"),
+        ("tokens.py", "import os", "The pure packages do no input or output"),
+        ("types/section.py", "import pathlib", "The pure packages do no input or output"),
+        ("providers/scripted.py", "import weft.store.base", "Context, wire and providers never import"),
+    ],
+)
+def test_a_contract_breaks_when_it_is_broken(
+    copied_tree: Path, module: str, line: str, contract: str
+) -> None:
+    path = copied_tree / "src" / "weft" / module
+    path.write_text(path.read_text("utf-8") + f"\n{line}\n", "utf-8")
+
+    result = _lint_imports(copied_tree)
+
+    broken = [row for row in result.stdout.splitlines() if "BROKEN" in row]
+    assert result.returncode == 1
+    assert any(row.startswith(contract) for row in broken), result.stdout
+
+
+def test_a_new_package_outside_the_layers_is_noticed(copied_tree: Path) -> None:
+    (copied_tree / "src" / "weft" / "novelty.py").write_text('"""New."""\n', "utf-8")
+
+    result = _lint_imports(copied_tree)
+
+    assert result.returncode == 1
+    assert "novelty" in result.stdout
