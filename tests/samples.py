@@ -83,7 +83,9 @@ def whole_store(history: Sequence[weft.Message] = ()) -> PlainStore:
     return PlainStore(
         memory=blocks,
         messages=PlainMessages(history),
-        facts=PlainFacts({sender: [weft.Fact(key="name", value="Ada"), weft.Fact(key="city", value="Lisbon")]}),
+        facts=PlainFacts(
+            {sender: [weft.Fact(key="name", value="Ada"), weft.Fact(key="city", value="Lisbon")]}
+        ),
         summaries=PlainSummaries({("telegram", "42"): [weft.Summary(text="Ada asked about tides.")]}),
         tasks=PlainTasks({sender: [weft.Task(id="a1b2c3d4e5", text="Buy batteries", due=NOW)]}),
         recall=PlainRecall(

@@ -68,7 +68,9 @@ def test_packages_have_no_logic_of_their_own() -> None:
     with_code = [
         _name(path)
         for path in MODULES
-        if path.name == "__init__.py" and path.parent != SOURCE and ast.parse(path.read_text("utf-8")).body[1:]
+        if path.name == "__init__.py"
+        and path.parent != SOURCE
+        and ast.parse(path.read_text("utf-8")).body[1:]
     ]
 
     assert with_code == []

@@ -119,11 +119,12 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
+if not TYPE_CHECKING:  # so that type checkers still notice a name that does not exist
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module: `import weft` alone costs nothing."""
-    wanted = "VERSION" if name == "__version__" else name
-    if wanted not in _HOME_OF:
-        raise AttributeError(f"module 'weft' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME_OF[wanted]), wanted)
-    return value
+    def __getattr__(name: str) -> Any:
+        """Load a public name from its module: `import weft` alone costs nothing."""
+        wanted = "VERSION" if name == "__version__" else name
+        if wanted not in _HOME_OF:
+            raise AttributeError(f"module 'weft' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME_OF[wanted]), wanted)
+        return value

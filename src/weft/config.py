@@ -54,7 +54,11 @@ def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
     home = environ.get("WEFT_HOME")
     if home:
         return Paths(config_dir=Path(home).expanduser(), data_dir=Path(home).expanduser())
-    return Paths(config_dir=user_config_path("weft"), data_dir=user_data_path("weft"))
+    config, data = environ.get("XDG_CONFIG_HOME"), environ.get("XDG_DATA_HOME")
+    return Paths(
+        config_dir=Path(config) / "weft" if config else user_config_path("weft"),
+        data_dir=Path(data) / "weft" if data else user_data_path("weft"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

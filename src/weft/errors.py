@@ -41,11 +41,13 @@ class ContextError(WeftError):
 class BudgetExceeded(ContextError):
     """The sections that must be shown are larger than the budget."""
 
-    def __init__(self, *, needed: int, budget: int, largest: str) -> None:
+    def __init__(
+        self, *, needed: int, budget: int, largest: str, setting: str = "context.max_tokens"
+    ) -> None:
         self.needed, self.budget, self.largest = needed, budget, largest
         super().__init__(
             f"What must be shown needs {needed} tokens but the budget is {budget}. "
-            f"The largest part is {largest!r}: shorten it, or raise `context.max_tokens`."
+            f"The largest part is {largest!r}: shorten it, or raise `{setting}`."
         )
 
 

@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from samples import NOW, assistant, result, user, whole_store, write_workspace
 
 import weft
+
+from samples import NOW, assistant, result, user, whole_store, write_workspace
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 RECIPES = ("chai", "miniclaw", "omega", "pattern", "weft")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from weft.context.window import Window
 
@@ -14,7 +14,8 @@ class Shelf:
 
     `order` lists the pieces from the one worth most to the one worth least, and `costs[k]` is the price
     of showing the first `k` of them. `floor` is the layer's share: below it the layer gives way only
-    when nobody else can. A shelf that is not `soft` never gives way.
+    when nobody else can. A shelf that is not `soft` never gives way. `excluded` are pieces that a limit
+    of the layer's own keeps out, with the reason.
     """
 
     source: str
@@ -22,6 +23,7 @@ class Shelf:
     costs: tuple[int, ...]
     soft: bool
     floor: int = 0
+    excluded: Mapping[int, str] = field(default_factory=dict)
 
     def most_within(self, budget: int) -> int:
         """How many pieces a budget pays for."""

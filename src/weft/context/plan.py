@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -42,12 +42,18 @@ class Materials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is shown, decided and priced. `over` tells how far it is above the ceiling."""
+    """What is shown, decided and priced.
+
+    `kept` and `excluded` speak of the pieces of each layer by their position: those that are shown, and
+    those that a limit of their own kept out, with the reason. `over` tells how far the whole is above
+    the ceiling.
+    """
 
     materials: Materials
     window: Window
     cut: int
     kept: tuple[frozenset[int], ...]
+    excluded: tuple[Mapping[int, str], ...]
     written: tuple[tuple[Section, ...], ...]
     tool_tokens: tuple[int, ...]
     message_tokens: int
@@ -117,13 +123,14 @@ def _shelf(materials: Materials, at: int) -> Shelf:
         floor=int(layer.share * materials.limits.ceiling),
     )
     if layer.max_tokens is not None and soft:
-        return _shortened(shelf, layer.max_tokens)
+        return _shortened(shelf, layer.max_tokens, f"over the {layer.max_tokens} tokens for this layer")
     return shelf
 
 
-def _shortened(shelf: Shelf, budget: int) -> Shelf:
+def _shortened(shelf: Shelf, budget: int, reason: str) -> Shelf:
     most = shelf.most_within(budget)
-    return replace(shelf, order=shelf.order[:most], costs=shelf.costs[: most + 1])
+    excluded = {**shelf.excluded, **dict.fromkeys(shelf.order[most:], reason)}
+    return replace(shelf, order=shelf.order[:most], costs=shelf.costs[: most + 1], excluded=excluded)
 
 
 def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[Shelf]:
@@ -141,11 +148,13 @@ def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[She
         if shelf.source != "blocks":
             continue
         if shelf.soft:
-            shelves[at] = _shortened(shelf, left)
+            shelves[at] = _shortened(shelf, left, f"over the {limit} tokens for memory blocks")
         elif shelf.costs[-1] > left and materials.recipe.overflow == "error":
             pieces = materials.offers[at].pieces
             largest = max(pieces, key=lambda piece: materials.counter.text(piece.text))
-            raise BudgetExceeded(needed=limit - left + shelf.costs[-1], budget=limit, largest=largest.title)
+            needed = limit - left + shelf.costs[-1]
+            setting = "context.memory_tokens"
+            raise BudgetExceeded(needed=needed, budget=limit, largest=largest.title, setting=setting)
         left -= shelves[at].costs[-1]
     return shelves
 
@@ -178,6 +187,7 @@ def _draft(materials: Materials, window: Window, shelves: Sequence[Shelf], fitte
         window=window,
         cut=fitted.cut,
         kept=kept,
+        excluded=tuple(shelf.excluded for shelf in shelves),
         written=written,
         tool_tokens=tool_tokens,
         message_tokens=message_tokens,
@@ -194,7 +204,8 @@ def _written(offer: Offer, shown: frozenset[int], place: Place, count: Counter) 
         return ()
     if offer.join is not None:
         text = offer.head + offer.join.join(piece.text for piece in pieces) + offer.tail
-        title = pieces[0].title if len(offer.pieces) == 1 else f"{len(pieces)} of {len(offer.pieces)} entries"
+        of_all = len(offer.pieces) + sum(withheld.count for withheld in offer.withheld)
+        title = pieces[0].title if of_all == 1 else f"{len(pieces)} of {of_all} entries"
         pieces = [replace(pieces[0], title=title, text=text)]
     return tuple(replace(piece, tokens=count.text(piece.text), place=place) for piece in pieces)
 

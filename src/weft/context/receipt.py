@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from weft.context.plan import Plan
 from weft.types.receipt import Receipt, ReceiptItem
 from weft.types.recipe import Layer
-from weft.types.section import Offer, Place, Stability
+from weft.types.section import Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
 
@@ -35,36 +35,16 @@ def account(plan: Plan, *, warnings: tuple[str, ...] = ()) -> Receipt:
 
 
 def _layer(plan: Plan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
-    offer, shown = plan.materials.offers[at], plan.kept[at]
+    """What a layer shows, then what it does not: pieces that lost their place, and what was withheld."""
+    offer, place = plan.materials.offers[at], plan.materials.recipe.places[at]
     for section in plan.written[at]:
-        yield ReceiptItem(
-            layer=section.layer,
-            source=section.source,
-            title=section.title,
-            tokens=section.tokens,
-            kept=True,
-            reason=section.why,
-            origin=section.origin,
-            zone=_zone(section.stability, section.place),
-        )
-    yield from _left_out(plan, layer, offer, shown, plan.materials.recipe.places[at])
-
-
-def _left_out(
-    plan: Plan, layer: Layer, offer: Offer, shown: frozenset[int], place: Place
-) -> Iterator[ReceiptItem]:
-    for at, piece in enumerate(offer.pieces):
-        if at not in shown:
-            yield ReceiptItem(
-                layer=offer.layer,
-                source=piece.source,
-                title=piece.title,
-                tokens=plan.materials.counter.text(piece.text),
-                kept=False,
-                reason=_GAVE_WAY.format(limit=plan.materials.limits.ceiling),
-                origin=piece.origin,
-                zone=_zone(piece.stability, place),
-            )
+        yield _of(section, place, tokens=section.tokens, kept=True, reason=section.why)
+    gave_way = _GAVE_WAY.format(limit=plan.materials.limits.ceiling)
+    for number, piece in enumerate(offer.pieces):
+        if number not in plan.kept[at]:
+            reason = plan.excluded[at].get(number, gave_way)
+            tokens = plan.materials.counter.text(piece.text)
+            yield _of(piece, place, tokens=tokens, kept=False, reason=reason)
     for withheld in offer.withheld:
         yield ReceiptItem(
             layer=offer.layer,
@@ -75,6 +55,19 @@ def _left_out(
             reason=withheld.reason,
             zone=_zone(Stability.SESSION, place),
         )
+
+
+def _of(section: Section, place: Place, *, tokens: int, kept: bool, reason: str) -> ReceiptItem:
+    return ReceiptItem(
+        layer=section.layer,
+        source=section.source,
+        title=section.title,
+        tokens=tokens,
+        kept=kept,
+        reason=reason,
+        origin=section.origin,
+        zone=_zone(section.stability, place),
+    )
 
 
 def _history(plan: Plan) -> Iterator[ReceiptItem]:

@@ -98,7 +98,11 @@ def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None) -> Win
     target = None if max_tokens is None else max_tokens * 2 // 3
     cut = _limited(window, min(rule.keep_recent, rule.max_messages or rule.keep_recent), target)
     newest_exchange = max(0, len(window.cuts) - 2)
-    why = f"older than the newest {rule.keep_recent} messages of a long history"
+    why = (
+        f"the history is longer than {rule.max_messages} messages, so the newest {rule.keep_recent} are shown"
+    )
+    if rule.max_messages is None or total <= rule.max_messages:
+        why = f"the history is over {max_tokens} tokens, so it is cut to two thirds of that"
     return replace(window, first=min(cut.first, newest_exchange), limited_by=why)
 
 

@@ -25,7 +25,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
     pieces = [
         piece(
             layer,
-            line(entry, request.agent_id),
+            line(entry, request),
             title=one_line(entry.text)[:48],
             why="happened in the last 24 hours",
             stability=Stability.TURN,
@@ -37,11 +37,11 @@ async def offer(request: Request, layer: Layer) -> Offer:
     return under_title(layer, pieces, worth=newest_last)
 
 
-def line(entry: ActivityEntry, agent_id: str) -> str:
+def line(entry: ActivityEntry, request: Request) -> str:
     who = "[SYSTEM]" if not entry.agent else f"[AGENT:{one_line(entry.agent)}]"
-    if entry.agent and entry.agent == agent_id:
+    if entry.agent and entry.agent == request.agent_id:
         who = "[YOU]"
-    return f"[{entry.at:%H:%M}] {who}: {one_line(entry.text)}"
+    return f"[{request.local(entry.at):%H:%M}] {who}: {one_line(entry.text)}"
 
 
 async def _recent(request: Request, since: datetime, limit: int) -> list[ActivityEntry]:
@@ -50,5 +50,6 @@ async def _recent(request: Request, since: datetime, limit: int) -> list[Activit
         entries = [entry for entry in kept if isinstance(entry, ActivityEntry)]
     elif kept is not None:
         entries = list(await kept.recent(request.agent_id, since=since, limit=limit))
-    recent = sorted((entry for entry in entries if entry.at >= since), key=lambda entry: entry.at)
+    timed = [(request.local(entry.at), entry) for entry in entries]
+    recent = [entry for at, entry in sorted(timed, key=lambda one: one[0]) if at >= since]
     return recent[-limit:] if limit > 0 else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from weft.store.base import Activity, Blocks, Facts, Recall, Summaries, Tasks
@@ -68,6 +68,11 @@ class Request:
     def sender(self) -> str:
         """The person, as facts and tasks know them: `channel:sender_id`."""
         return f"{self.channel}:{self.sender_id}" if self.channel or self.sender_id else ""
+
+    def local(self, moment: datetime) -> datetime:
+        """A time on this build's clock; one without an offset is taken as UTC."""
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.astimezone(self.now.tzinfo)
 
     async def read(self, layer: Layer, *names: str) -> list[FileText]:
         """Files of the workspace, as often as the recipe wants them read; none without a workspace."""

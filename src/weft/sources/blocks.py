@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from weft.sources.base import Request, nothing, piece
 from weft.types.neutral import without_tags
 from weft.types.recipe import Layer
 from weft.types.records import BlockType, RenderedBlock
-from weft.types.section import Offer, Origin
+from weft.types.section import Offer, Origin, Withheld
 
 
 async def offer(request: Request, layer: Layer) -> Offer:
@@ -27,7 +28,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         )
         for block in shown
     )
-    return Offer(layer=layer.source, pieces=pieces)
+    return Offer(layer=layer.source, pieces=pieces, withheld=_unknown(blocks, layer, request))
 
 
 def _belongs(block: RenderedBlock, layer: Layer, batch: frozenset[str]) -> bool:
@@ -36,6 +37,16 @@ def _belongs(block: RenderedBlock, layer: Layer, batch: frozenset[str]) -> bool:
     named = block.id in batch
     pinned = block.block_type == BlockType.WORKING and block.pinned
     return layer.kind == "working" and (named or pinned)
+
+
+def _unknown(blocks: Sequence[RenderedBlock], layer: Layer, request: Request) -> tuple[Withheld, ...]:
+    """The blocks that this turn names but the agent cannot read."""
+    if layer.kind != "working":
+        return ()
+    known = {block.id for block in blocks}
+    reason = "this agent has no block with this id"
+    lost = sorted(request.batch_blocks - known)
+    return tuple(Withheld(title=block_id, tokens=0, reason=reason) for block_id in lost)
 
 
 def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bool = False) -> str:

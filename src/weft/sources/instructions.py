@@ -11,7 +11,9 @@ from weft.types.section import Offer, Stability
 async def offer(request: Request, layer: Layer) -> Offer:
     """The caller's base instructions, then the files; the recipe's texts stand in for what is missing."""
     files = await request.read(layer, *layer.files)
-    found = {name: (file.text or "").strip() for name, file in zip(layer.files, files, strict=False)}
+    found = {
+        name: without_tags((file.text or "").strip()) for name, file in zip(layer.files, files, strict=False)
+    }
     warnings = tuple(file.warning for file in files if file.warning)
     base = (request.base_instructions or "").strip()
     texts = [base] if base else []
@@ -26,7 +28,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         texts, names = [layer.fallback.strip()], ["default"]
     if not texts:
         return nothing(layer, warnings=warnings)
-    text = without_tags("\n\n".join(texts)) + layer.suffix
+    text = "\n\n".join(texts) + layer.suffix
     section = piece(
         layer, text, title=" + ".join(names), why="who the assistant is", stability=Stability.STATIC
     )

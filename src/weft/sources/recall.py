@@ -19,7 +19,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
     pieces = [
         piece(
             layer,
-            line(hit, layer.max_chars),
+            line(hit, request, layer.max_chars),
             title=f"{hit.speaker}: {one_line(hit.text)[:40]}",
             why="recalled for this message",
             stability=Stability.TURN,
@@ -30,6 +30,6 @@ async def offer(request: Request, layer: Layer) -> Offer:
     return under_title(layer, pieces)
 
 
-def line(hit: Recalled, max_chars: int) -> str:
-    when = f"{hit.timestamp:%Y-%m-%d %H:%M}" if hit.timestamp else "some time ago"
+def line(hit: Recalled, request: Request, max_chars: int) -> str:
+    when = f"{request.local(hit.timestamp):%Y-%m-%d %H:%M}" if hit.timestamp else "some time ago"
     return f"- [{when}] {one_line(hit.speaker)}: {one_line(hit.text[:max_chars])}"

@@ -28,7 +28,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         ttl_seconds=request.recipe.ttl_seconds,
         disabled=files.disabled_skills,
     )
-    warnings = tuple(warning for skill in loaded.found for warning in skill.warnings)
+    warnings = loaded.warnings
     withheld = [Withheld(title=out.name, tokens=0, reason=out.reason) for out in loaded.left_out]
     pieces = _pieces(loaded, layer.source, layer.mode, layer.keep)
     if layer.mode == "triggered":
@@ -68,15 +68,14 @@ def _text(skill: Skill, mode: SkillsMode) -> str:
     if mode == "readOnDemand":
         return f"- **{name}**: {description or '(no description)'}"
     about = f"{without_tags(skill.description)}\n\n" if skill.description else ""
-    return f"## {name}\n{about}{without_tags(skill.body)}\n\n"
+    return f"## {name}\n{about}{without_tags(skill.body.strip())}\n\n"
 
 
 def first_line(body: str) -> str:
-    """The first line of a body that says something: not a rule, and a heading without its marks."""
-    for line in body.splitlines():
-        if text := line.strip().lstrip("#").strip().strip("-*_= "):
-            return one_line(text)
-    return ""
+    """The first line of a body that says something; a heading only if there is nothing else."""
+    lines = [text for line in body.splitlines() if (text := line.strip()).strip("-*_=# ")]
+    plain = [line for line in lines if not line.startswith("#")]
+    return one_line((plain or lines or [""])[0].lstrip("#").strip("-*_= "))
 
 
 def _idle(request: Request, skill: Skill) -> Withheld:

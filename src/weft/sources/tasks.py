@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from weft.sources.base import Request, nothing, piece, under_title
 from weft.types.neutral import one_line
 from weft.types.recipe import Layer
@@ -15,11 +13,14 @@ async def offer(request: Request, layer: Layer) -> Offer:
     """Pending tasks by due time; not even asked for if not needed."""
     if request.kept.tasks is None or not request.needs.pending_tasks or not request.sender:
         return nothing(layer)
-    tasks = sorted(await request.kept.tasks.list(request.sender), key=_due)
+    listed = await request.kept.tasks.list(request.sender)
+    tasks = sorted(
+        listed, key=lambda task: (task.due is None, request.local(task.due or request.now), task.id)
+    )
     pieces = [
         piece(
             layer,
-            line(task),
+            line(task, request),
             title=one_line(task.text)[:48],
             why="pending",
             stability=Stability.TURN,
@@ -30,11 +31,6 @@ async def offer(request: Request, layer: Layer) -> Offer:
     return under_title(layer, pieces)
 
 
-def line(task: Task) -> str:
-    due = f"{task.due:%Y-%m-%d %H:%M}" if task.due else "any time"
+def line(task: Task, request: Request) -> str:
+    due = f"{request.local(task.due):%Y-%m-%d %H:%M}" if task.due else "any time"
     return f"- [{task.id[:8]}] {one_line(task.text)} [{one_line(task.action)}] (due: {due}, {task.repeat})"
-
-
-def _due(task: Task) -> tuple[bool, datetime, str]:
-    due = task.due or datetime.max
-    return task.due is None, due if due.tzinfo else due.replace(tzinfo=UTC), task.id

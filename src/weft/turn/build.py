@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -192,10 +192,25 @@ class ContextBuilder:
             history_rule=rule,
         )
         decided = plan(materials)
-        warnings = (f"{changed} messages have a role this recipe does not know.",) if changed else ()
-        receipt = account(decided, warnings=warnings)
+        receipt = account(decided, warnings=tuple(_notes(settings, limits, changed)))
         _report(receipt)
         return render(decided, receipt)
+
+
+def _notes(settings: _Settings, limits: ModelContextLimits, changed: int) -> Iterator[str]:
+    """What was adapted on the way, for the receipt."""
+    if changed:
+        yield f"The recipe does not know the roles or calls of some messages: {changed} became plain text."
+    wanted = (settings.config.default_limits or settings.recipe.limits).reserved_response_tokens
+    if (
+        settings.model
+        and limits.max_tokens == settings.model.max_tokens
+        and limits.reserved_response_tokens < wanted
+    ):
+        yield (
+            f"The model reads {limits.max_tokens} tokens, so {limits.reserved_response_tokens} "
+            f"are kept for its answer instead of {wanted}."
+        )
 
 
 def _request(settings: _Settings, message: str) -> Request:

@@ -23,13 +23,26 @@ class ModelContextLimits(Json):
         """What a request may take: the window without the room kept for the answer."""
         return self.max_tokens - self.reserved_response_tokens
 
-    def sane(self) -> ModelContextLimits:
-        """The same limits, with a reserve that leaves room for a request."""
+    def check(self) -> ModelContextLimits:
+        """The same limits.
+
+        Raises:
+            ConfigError: they leave no room for a request.
+        """
         if self.max_tokens <= 0:
             raise ConfigError(f"`max_tokens` is {self.max_tokens}: it must be above zero.")
-        if self.reserved_response_tokens < self.max_tokens:
-            return self
-        return replace(self, reserved_response_tokens=self.max_tokens // 4)
+        if not 0 <= self.reserved_response_tokens < self.max_tokens:
+            raise ConfigError(
+                f"`reserved_response_tokens` is {self.reserved_response_tokens} of {self.max_tokens} tokens: "
+                "it must leave room for a request."
+            )
+        return self
+
+    def resized(self, window: int) -> ModelContextLimits:
+        """These limits for another window; a reserve that would not fit becomes a quarter of it."""
+        fits = self.reserved_response_tokens < window
+        reserve = self.reserved_response_tokens if fits else max(window, 0) // 4
+        return replace(self, max_tokens=window, reserved_response_tokens=reserve)
 
     def lowered_to(self, window: int | None) -> ModelContextLimits:
         """These limits in a smaller window; a larger one changes nothing.
@@ -90,5 +103,5 @@ class ContextConfig:
         """The limits that bind: the recipe's, or the explicit ones, or the model's own override."""
         limits = self.default_limits or recipe
         if model is None:
-            return limits.sane()
-        return self.model_overrides.get(model.id, limits).sane().lowered_to(model.max_tokens)
+            return limits.check()
+        return self.model_overrides.get(model.id, limits).check().lowered_to(model.max_tokens)

@@ -159,6 +159,8 @@ class Recipe(Json):
         in_limits = {"max_context_tokens": "max_tokens"} | {
             f.name: f.name for f in fields(ModelContextLimits) if f.name != "max_tokens"
         }
+        if name == "max_context_tokens" and isinstance(value, int):
+            return replace(self, limits=self.limits.resized(value))
         if name in in_limits:
             return replace(self, limits=replace(self.limits, **{in_limits[name]: value}))
         if name == "max_history_messages":
@@ -171,6 +173,8 @@ class Recipe(Json):
         if name not in own:
             known = own | set(in_limits) | set(_LAYER_NAMES) | {"max_history_messages"}
             raise ConfigError(f"A recipe has no value {name!r}: {did_you_mean(name, known)}")
+        if name == "workspace_path" and value is not None:
+            value = str(value)
         return replace(self, **{"one_shot_prompt" if name == "one_shot" else name: value})
 
 
@@ -243,4 +247,9 @@ def check(recipe: Recipe, *, where: str) -> Recipe:
     for source in recipe.give_way:
         if source not in sources:
             raise ConfigError(f"{where}.give_way names {source!r}: {did_you_mean(source, sources)}")
-    return replace(recipe, limits=recipe.limits.sane())
+    counts = [recipe.history.max_messages, recipe.history.max_tokens, recipe.history.keep_recent]
+    counts += [number for layer in recipe.layers for number in (layer.max_entries, layer.limit)]
+    if any(number is not None and number < 0 for number in counts):
+        raise ConfigError(f"{where} has a limit below zero: use zero for none, or leave it out.")
+    recipe.limits.check()
+    return recipe

@@ -194,8 +194,9 @@ def _text(path: str, handle: int) -> FileText:
     data = b"".join(chunks)
     if size > len(data):
         return _shortened(path, data, size)
+    large = f"{path} is large: all of its {size} bytes were read." if size > LARGE_BYTES else ""
     try:
-        return FileText(path, data.decode("utf-8-sig"))
+        return FileText(path, data.decode("utf-8-sig"), large)
     except UnicodeDecodeError:
         warning = f"{path} is not UTF-8: the bytes that are not were shown as {chr(0xFFFD)}."
         return FileText(path, data.decode("utf-8-sig", "replace"), warning)

@@ -12,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class LeftOut:
 
     name: str
     reason: str
+    broken: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,6 +64,12 @@ class Skills:
 
     found: tuple[Skill, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner of the skills should know."""
+        broken = [out.reason for out in self.left_out if out.broken]
+        return (*broken, *(warning for skill in self.found for warning in skill.warnings))
 
 
 @dataclass(slots=True)
@@ -164,24 +172,24 @@ def _list_skills(folders: Sequence[Path]) -> list[FileAt]:
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries if entry.is_dir())
+                names = sorted(entry.name for entry in entries)
         except OSError:
             continue
         root = str(folder)
-        places = [FileAt(root, f"{name}/{SKILL_FILE}", f"{root}/{name}/{SKILL_FILE}") for name in names]
+        places = (FileAt(root, f"{name}/{SKILL_FILE}", f"{root}/{name}/{SKILL_FILE}") for name in names)
         files += [file for file in places if os.path.lexists(file.path)]
     return files
 
 
 def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
     if file.text is None:
-        return LeftOut(name=directory, reason=file.warning)
+        return LeftOut(name=directory, reason=file.warning, broken=True)
     try:
         return parse_skill(file.text, directory=directory, path=file.path)
     except ValueError as error:
         reason = f"{file.path} has front matter that cannot be read: {error}."
         _log.warning("%s", reason, extra={"layer": "skills", "path": file.path})
-        return LeftOut(name=directory, reason=reason)
+        return LeftOut(name=directory, reason=reason, broken=True)
 
 
 def _usable(skill: Skill | LeftOut, disabled: frozenset[str], absent: frozenset[str]) -> Skill | LeftOut:
@@ -203,8 +211,8 @@ def parse_skill(text: str, *, directory: str, path: str = "") -> Skill:
     """
     front, body = split_front_matter(text)
     data = _front_matter(front) if front is not None else {}
-    name = str(data.get("name") or directory).strip()
-    description = str(data.get("description") or "").strip()
+    name = _plain(data.get("name")) or directory
+    description = _plain(data.get("description"))
     trigger = data.get("trigger") or ""
     return Skill(
         name=name,
@@ -256,6 +264,11 @@ def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:
     for key, value in data.items():
         if key.startswith("mcp-") and (words := shlex.split(str(value))):
             yield McpServer(name=key.removeprefix("mcp-"), command=words[0], args=tuple(words[1:]))
+
+
+def _plain(value: Any) -> str:
+    """A text of the front matter; a list or a table where a text belongs counts as none."""
+    return str(value).strip() if isinstance(value, str | int | float) else ""
 
 
 def _inner(data: Any, *keys: str) -> Any:
