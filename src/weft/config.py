@@ -152,11 +152,13 @@ def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = 
 def _read(file: Path, *, required: bool) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if required:
             raise ConfigError(f"There is no config file {file}: make one with `weft init`.") from None
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The config file {file} cannot be read: {error}.") from error
+    except OSError as error:
+        raise ConfigError(f"The config file {file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The config file {file} is not UTF-8: save it as UTF-8 text.") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.") from error

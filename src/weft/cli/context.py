@@ -11,9 +11,20 @@ import typer
 
 from weft.app import connect, make_builder
 from weft.channels.terminal import show_receipt
-from weft.cli.options import AsJson, ProviderName, RecipeName, Text, Workspace, message, out, run, settings
+from weft.cli.options import (
+    AsJson,
+    ProviderName,
+    RecipeName,
+    Text,
+    Workspace,
+    message,
+    out,
+    run,
+    settings,
+    write,
+)
 from weft.config import Config
-from weft.errors import ConfigError, ProviderError
+from weft.errors import ProviderError
 from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.section import Place
@@ -49,7 +60,7 @@ def context(
     if form is not None:
         built = replace(built, form=form.value)
     if svg is not None and built.receipt is not None:
-        _write(svg, receipt_svg(built.receipt))
+        write(svg, receipt_svg(built.receipt))
     if as_json:
         typer.echo(built.to_json(receipt=explain))
     elif explain and built.receipt is not None:
@@ -84,10 +95,3 @@ def written(context: Context) -> str:
 def _message(message: Message) -> str:
     calls = "".join(f"\n(calls {call.name} {dict(call.arguments)})" for call in message.tool_calls)
     return f"--- {message.role} ---\n{message.content}{calls}"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise ConfigError(f"The picture cannot be written to {path}: {error.strerror}.") from error

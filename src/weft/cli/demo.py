@@ -9,8 +9,7 @@ import typer
 
 from weft.app import connect
 from weft.channels.terminal import show_answer, show_receipt
-from weft.cli.init import write
-from weft.cli.options import ProviderName, err, out, run
+from weft.cli.options import ProviderName, err, out, run, write
 from weft.config import Config, ContextSettings
 from weft.types.message import Message
 

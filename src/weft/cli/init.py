@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.options import Workspace, out
+from weft.cli.options import Workspace, out, write
 from weft.config import find_paths
 from weft.errors import WorkspaceError
 
@@ -41,22 +41,6 @@ def init(
         out.print(f"[green]made[/]    {path}")
         made += 1
     out.print(f'{made} files made, {kept} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"')
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file and its folders.
-
-    Raises:
-        WorkspaceError: the place cannot be written to.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise WorkspaceError(
-            f"{error.filename or path} cannot be written ({reason}): set WEFT_HOME to a folder that can."
-        ) from error
 
 
 def _files() -> list[Path]:

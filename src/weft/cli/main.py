@@ -74,8 +74,12 @@ def weft(
 
     Start with `weft demo`, then `weft init` and `weft ask "..."`.
     """
-    if verbose:
-        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s" if verbose else "weft: %(message)s"))
+    if not verbose:
+        # An optional file that is not there is no news at every call; `--explain` and `doctor` tell.
+        handler.addFilter(lambda record: not getattr(record, "missing", False))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
 
 
 def main() -> None:

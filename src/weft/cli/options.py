@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
 from weft.config import Config, load_config
+from weft.errors import StoreError
 from weft.gateway.clean import clean
 
 T = TypeVar("T")
@@ -18,7 +20,7 @@ T = TypeVar("T")
 Text = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[TEXT]...",
+        metavar="TEXT",
         help="The message. `-`, or no text at all, reads standard input.",
         show_default=False,
     ),
@@ -34,8 +36,11 @@ Workspace = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+PIPED_WIDTH = 160
+"""Nobody reads a pipe in columns: wide enough that no line is wrapped for it."""
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
 def settings(**overrides: str | None) -> Config:
@@ -74,3 +79,19 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file and its folders.
+
+    Raises:
+        StoreError: the place cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StoreError(
+            f"{error.filename or path} cannot be written ({reason}): name another place, or set WEFT_HOME."
+        ) from error

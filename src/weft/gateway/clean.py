@@ -27,5 +27,6 @@ def clean(text: str) -> Cleaned:
         raise EmptyMessage
     if not replaced:
         return Cleaned(cleaned)
-    note = f"{replaced} characters that no model accepts (NUL, lone surrogates) were shown as {chr(0xFFFD)}."
+    them = "1 character" if replaced == 1 else f"{replaced} characters"
+    note = f"No model accepts NUL and lone surrogates: {them} became {chr(0xFFFD)}."
     return Cleaned(cleaned, (note,))

@@ -194,8 +194,12 @@ def packaged_text(name: str) -> str:
 def read_recipe_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The recipe {path} cannot be read: {error}.") from error
+    except FileNotFoundError:
+        raise ConfigError(f"There is no recipe file {str(path)!r}: check its path.") from None
+    except OSError as error:
+        raise ConfigError(f"The recipe {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The recipe {path} is not UTF-8: save it as UTF-8 text.") from error
 
 
 @cache

@@ -120,7 +120,7 @@ class FileReader:
         settled = not signature or signature[0] < started - _JUST_WRITTEN_NS
         self._remembered[file.path] = _Remembered(text, signature, settled, self._monotonic())
         if text.warning:
-            _log.warning("%s", text.warning, extra={"path": file.path})
+            _log.warning("%s", text.warning, extra={"path": file.path, "missing": text.missing})
         return text
 
 
