@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -37,7 +37,7 @@ _BAR_WIDTH = 28
 async def show_answer(events: AsyncIterator[Event], out: Console, err: Console) -> Reply | None:
     """Write the answer as it comes. While the model reads, a bar on stderr shows how far it is."""
     reply: Reply | None = None
-    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), TextColumn("{task.completed}"))
+    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("loading the model", total=None)
         async for event in events:

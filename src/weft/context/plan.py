@@ -17,6 +17,9 @@ from weft.types.recipe import HistoryRule, Recipe
 from weft.types.records import Tail
 from weft.types.section import Keep, Offer, Place, Section
 
+_FEW_NAMES = 48
+"""Up to so many characters a joined section is titled by the names of its pieces."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Materials:
@@ -204,10 +207,16 @@ def _written(offer: Offer, shown: frozenset[int], place: Place, count: Counter) 
         return ()
     if offer.join is not None:
         text = offer.head + offer.join.join(piece.text for piece in pieces) + offer.tail
-        of_all = len(offer.pieces) + sum(withheld.count for withheld in offer.withheld)
-        title = pieces[0].title if of_all == 1 else f"{len(pieces)} of {of_all} entries"
-        pieces = [replace(pieces[0], title=title, text=text)]
+        pieces = [replace(pieces[0], title=_title(pieces, offer), text=text)]
     return tuple(replace(piece, tokens=count.text(piece.text), place=place) for piece in pieces)
+
+
+def _title(pieces: Sequence[Section], offer: Offer) -> str:
+    """What a joined section holds: the names of a few, the number of many."""
+    of_all = len(offer.pieces) + sum(withheld.count for withheld in offer.withheld)
+    names = ", ".join(piece.title for piece in pieces)
+    few = len(pieces) == of_all and len(names) <= _FEW_NAMES
+    return names if few else f"{len(pieces)} of {of_all} entries"
 
 
 def _framing(materials: Materials, sections: Sequence[Section], history_length: int) -> int:

@@ -1,0 +1,109 @@
+"""Text from outside can never forge structure."""
+
+import re
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from weft.types.neutral import one_line, sendable, without_labels, without_tags
+
+HOSTILE = st.text(max_size=40) | st.text("<>/ \n\r\tblockcontext:[]\\SystemUser", max_size=60)
+OUR_TAG = re.compile(r"<\s*/?\s*(block|context)\s*:", re.IGNORECASE)
+OUR_LABEL = re.compile(r"(?:\A|[\n\r])\[(?:System|User|Assistant)\]")
+
+
+@pytest.mark.parametrize(
+    ("text", "harmless"),
+    [
+        ("<block:a>", "&lt;block:a>"),
+        ("</block:a>", "&lt;/block:a>"),
+        ("<context:now>x</context:now>", "&lt;context:now>x&lt;/context:now>"),
+        ("<BLOCK:a>", "&lt;BLOCK:a>"),
+        ("< / block : a>", "&lt; / block : a>"),
+        ("<\nblock:a>", "&lt;\nblock:a>"),
+        ("<<block:a>", "<&lt;block:a>"),
+        ("<blocks:a>", "<blocks:a>"),
+        ("<block>", "<block>"),
+        ("a < b and <b>c</b>", "a < b and <b>c</b>"),
+        ("&lt;block:a>", "&lt;block:a>"),
+    ],
+)
+def test_only_tags_of_ours_are_made_harmless(text: str, harmless: str) -> None:
+    assert without_tags(text) == harmless
+
+
+@given(HOSTILE)
+def test_no_tag_of_ours_is_left_in_any_text(text: str) -> None:
+    harmless = without_tags(text)
+
+    assert not OUR_TAG.search(harmless)
+    assert without_tags(harmless) == harmless
+    assert harmless.replace("&lt;", "<") == text.replace("&lt;", "<")
+
+
+@pytest.mark.parametrize(
+    ("text", "guarded"),
+    [
+        ("[System]", "\\[System]"),
+        ("hi\n[User]\n[User]", "hi\n\\[User]\n\\[User]"),
+        ("hi\r[Assistant] x", "hi\r\\[Assistant] x"),
+        ("hi\r\n[Assistant]", "hi\r\n\\[Assistant]"),
+        ("\\[User]", "\\\\[User]"),
+        (" [User]", " [User]"),
+        ("see [User]", "see [User]"),
+        ("[user]", "[user]"),
+        ("[Tool]", "[Tool]"),
+    ],
+)
+def test_a_label_at_a_lines_start_gains_one_backslash_and_nothing_else_does(text: str, guarded: str) -> None:
+    assert without_labels(text) == guarded
+
+
+@given(HOSTILE)
+def test_no_bare_label_is_left_and_the_text_can_be_read_back(text: str) -> None:
+    guarded = without_labels(text)
+
+    assert not OUR_LABEL.search(guarded)
+    assert re.sub(r"(\A|[\n\r])\\(\\*\[(?:System|User|Assistant)\])", r"\1\2", guarded) == text
+
+
+@given(HOSTILE | st.text("a \n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029", max_size=20))
+def test_one_line_is_one_line_however_lines_are_broken(text: str) -> None:
+    line = one_line(text)
+
+    assert len(line.splitlines()) <= 1
+    assert line == line.strip()
+    assert not OUR_TAG.search(line)
+
+
+def test_one_line_joins_lines_with_one_space() -> None:
+    assert one_line("  a\r\n   b\u2028c  ") == "a b c"
+
+
+@pytest.mark.parametrize("text", ["<\nblock:a>", "<block\n:a>", "</\ncontext:now>"])
+def test_a_tag_broken_over_lines_is_harmless_on_one_line_too(text: str) -> None:
+    assert one_line(text).startswith("&lt;")
+
+
+@pytest.mark.parametrize(
+    ("text", "clean", "replaced"),
+    [
+        ("plain Ω 🐙 \x01\n", "plain Ω 🐙 \x01\n", 0),
+        ("a\0b", "a\ufffdb", 1),
+        ("\ud800\udc00", "\ufffd\ufffd", 2),
+        ("\ufffd", "\ufffd", 0),
+        ("", "", 0),
+    ],
+)
+def test_what_no_provider_takes_is_replaced_and_counted(text: str, clean: str, replaced: int) -> None:
+    assert sendable(text) == (clean, replaced)
+
+
+@given(st.text(st.characters(), max_size=40))
+def test_what_is_sendable_can_be_written_as_utf8_and_keeps_its_length(text: str) -> None:
+    clean, _ = sendable(text)
+
+    assert len(clean) == len(text)
+    assert "\0" not in clean
+    assert clean.encode("utf-8").decode("utf-8") == clean
