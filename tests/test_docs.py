@@ -17,7 +17,7 @@ from weft import errors
 from weft.cli.main import COMMANDS
 from weft.config import Config
 from weft.types.limits import ModelContextLimits
-from weft.types.recipe import _FOR_ALL, _FOR_SOURCE, HistoryRule, Recipe
+from weft.types.recipe import KEYS_OF_LAYERS, HistoryRule, Recipe
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -62,7 +62,7 @@ def test_every_key_of_a_recipe_is_in_the_reference() -> None:
     text = (REFERENCE / "recipes.md").read_text("utf-8")
     keys = {str(f.metadata.get("key", f.name)) for f in dataclasses.fields(Recipe)}
     keys |= {f.name for cls in (HistoryRule, ModelContextLimits) for f in dataclasses.fields(cls)}
-    keys |= _FOR_ALL | set(_FOR_SOURCE) | {key for own in _FOR_SOURCE.values() for key in own}
+    keys |= set(KEYS_OF_LAYERS) | {key for own in KEYS_OF_LAYERS.values() for key in own}
 
     assert [key for key in sorted(keys) if f"`{key}`" not in text and f"[{key}]" not in text] == []
 

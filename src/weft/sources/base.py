@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from weft.store.base import Activity, Blocks, Facts, Recall, Summaries, Tasks
 from weft.tokens import Counter
@@ -114,16 +115,11 @@ def piece(
     )
 
 
-def under_title(layer: Layer, pieces: Sequence[Section], **more: object) -> Offer:
-    """Pieces as lines under the layer's title, between the layer's tags."""
+def under_title(
+    layer: Layer, pieces: Sequence[Section], *, intro: str | None = None, join: str = "\n", **more: Any
+) -> Offer:
+    """Pieces as one section between the layer's tags, under its title or an intro in its place."""
     head = f"<context:{layer.tag}>\n" if layer.tag else ""
-    head += f"{layer.title}\n" if layer.title else ""
+    head += intro if intro is not None else f"{layer.title}\n" if layer.title else ""
     tail = f"\n</context:{layer.tag}>" if layer.tag else ""
-    return Offer(
-        layer=layer.source,
-        pieces=tuple(pieces),
-        head=head,
-        join="\n",
-        tail=tail,
-        **more,  # type: ignore[arg-type]
-    )
+    return Offer(layer=layer.source, pieces=tuple(pieces), head=head, join=join, tail=tail, **more)

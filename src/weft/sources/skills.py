@@ -17,6 +17,12 @@ ON_DEMAND_INTRO = (
     "You have access to the following skills. Use the read_skill tool to load a skill's full "
     "documentation when it clearly applies to the user's request.\n\n## Available skills\n"
 )
+_INTROS = {
+    "full": (FULL_INTRO, ""),
+    "triggered": (FULL_INTRO, ""),
+    "readOnDemand": (ON_DEMAND_INTRO, "\n"),
+}
+"""What stands before and between the skills; in the summary it is the layer's title."""
 
 
 async def offer(request: Request, layer: Layer) -> Offer:
@@ -37,17 +43,8 @@ async def offer(request: Request, layer: Layer) -> Offer:
         pieces = tuple(compress(pieces, called))
     if not pieces:
         return nothing(layer, warnings=warnings, withheld=tuple(withheld))
-    if layer.mode == "summary":
-        return under_title(layer, pieces, warnings=warnings, withheld=tuple(withheld))
-    on_demand = layer.mode == "readOnDemand"
-    return Offer(
-        layer=layer.source,
-        pieces=pieces,
-        head=ON_DEMAND_INTRO if on_demand else FULL_INTRO,
-        join="\n" if on_demand else "",
-        withheld=tuple(withheld),
-        warnings=warnings,
-    )
+    intro, join = _INTROS.get(layer.mode, (None, "\n"))
+    return under_title(layer, pieces, intro=intro, join=join, withheld=tuple(withheld), warnings=warnings)
 
 
 @lru_cache(maxsize=8)

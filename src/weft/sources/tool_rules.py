@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.sources.base import Request, nothing, piece
+from weft.sources.base import Request, nothing, piece, under_title
 from weft.types.neutral import one_line
 from weft.types.recipe import Layer
 from weft.types.rules import ToolRule
@@ -20,7 +20,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         )
         for rule in rules
     ]
-    return Offer(layer=layer.source, pieces=tuple(pieces), head=f"{layer.title}\n\n", join="\n")
+    return under_title(layer, pieces, intro=f"{layer.title}\n\n" if layer.title else "")
 
 
 def sentence(rule: ToolRule) -> str:

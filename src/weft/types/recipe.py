@@ -24,23 +24,25 @@ SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
 Reload = Literal["startup", "per_turn", "ttl"]
 
 _PACKAGED = Path(__file__).parent.parent / "recipes"
-_FOR_ALL = frozenset({"source", "keep", "title", "tag", "share", "max_tokens"})
-_FOR_SOURCE: dict[str, frozenset[str]] = {
-    "instructions": frozenset({"files", "fallback", "missing", "suffix", "reload"}),
-    "bootstrap": frozenset(),
-    "blocks": frozenset({"kind", "include_descriptions", "include_schemas"}),
-    "facts": frozenset(),
-    "summaries": frozenset({"limit"}),
-    "recall": frozenset({"limit", "max_chars"}),
-    "tasks": frozenset(),
-    "memory_file": frozenset({"path", "max_entries", "reload"}),
-    "skills": frozenset({"mode", "reload"}),
-    "tool_docs": frozenset({"path", "default_docs", "fallback", "reload"}),
-    "activity": frozenset({"limit"}),
-    "tool_rules": frozenset(),
-    "history": frozenset(),
-    "message": frozenset(),
+_OFFERED = {"source", "keep", "share", "max_tokens"}
+_LISTED = _OFFERED | {"title", "tag"}
+KEYS_OF_LAYERS: dict[str, set[str]] = {
+    "instructions": _OFFERED | {"files", "fallback", "missing", "suffix", "reload"},
+    "bootstrap": _LISTED,
+    "blocks": _OFFERED | {"kind", "include_descriptions", "include_schemas"},
+    "facts": _LISTED,
+    "summaries": _LISTED | {"limit"},
+    "recall": _LISTED | {"limit", "max_chars"},
+    "tasks": _LISTED,
+    "memory_file": _LISTED | {"path", "max_entries", "reload"},
+    "skills": _LISTED | {"mode", "reload"},
+    "tool_docs": _LISTED | {"path", "default_docs", "fallback", "reload"},
+    "activity": _LISTED | {"limit"},
+    "tool_rules": _OFFERED | {"title"},
+    "history": {"source", "share"},
+    "message": {"source"},
 }
+"""Which keys a layer may have, by its source. A key that would do nothing is not allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,11 +228,11 @@ def parse(text: str, *, where: str) -> Recipe:
 
 def _check_layer_keys(layer: Any, where: str) -> None:
     if not isinstance(layer, dict) or "source" not in layer:
-        raise ConfigError(f"{where} lacks the key 'source': {did_you_mean('', _FOR_SOURCE)}")
-    source = layer["source"]
-    if source not in _FOR_SOURCE:
-        raise ConfigError(f"{where}.source cannot be {source!r}: {did_you_mean(str(source), _FOR_SOURCE)}")
-    known = _FOR_ALL | _FOR_SOURCE[source]
+        raise ConfigError(f"{where} lacks the key 'source': {did_you_mean('', KEYS_OF_LAYERS)}")
+    source = str(layer["source"])
+    if source not in KEYS_OF_LAYERS:
+        raise ConfigError(f"{where}.source cannot be {source!r}: {did_you_mean(source, KEYS_OF_LAYERS)}")
+    known = KEYS_OF_LAYERS[source]
     for name in layer:
         if name not in known:
             raise ConfigError(f"{where} ({source}) has an unknown key {name!r}: {did_you_mean(name, known)}")
@@ -248,6 +250,9 @@ def check(recipe: Recipe, *, where: str) -> Recipe:
     shares = sum(layer.share for layer in recipe.layers)
     if shares > 1.0 or any(layer.share < 0 for layer in recipe.layers):
         raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
+    for layer in recipe.layers:
+        if layer.keep == Keep.ALWAYS and layer.max_tokens is not None:
+            raise ConfigError(f"{where} keeps {layer.source!r} always, so `max_tokens` cannot limit it.")
     for source in recipe.give_way:
         if source not in sources:
             raise ConfigError(f"{where}.give_way names {source!r}: {did_you_mean(source, sources)}")
