@@ -320,7 +320,7 @@ class Boat(Json):
     kind: Literal["sail", "motor"] = "sail"
     crew: tuple[str, ...] = ()
     built: datetime | None = None
-    secret: str = field(default="hidden", metadata={"private": True})
+    hidden: str = field(default="", metadata={"private": True})
 
 
 def load_boat(data: Any) -> Boat:
@@ -357,9 +357,9 @@ def test_a_field_is_known_only_by_the_name_it_has_outside() -> None:
 
 
 def test_a_private_field_is_neither_read_nor_written() -> None:
-    with pytest.raises(weft.ConfigError, match="unknown key 'secret'"):
-        load_boat({"name": "Marlin", "secret": "told"})
-    assert "secret" not in Boat(name="Marlin", secret="told").to_json()
+    with pytest.raises(weft.ConfigError, match="unknown key 'hidden'"):
+        load_boat({"name": "Marlin", "hidden": "told"})
+    assert "hidden" not in Boat(name="Marlin", hidden="told").to_json()
 
 
 def test_a_date_that_toml_has_read_already_is_taken_as_it_is() -> None:
@@ -368,10 +368,10 @@ def test_a_date_that_toml_has_read_already_is_taken_as_it_is() -> None:
     assert load_boat({"name": "Marlin", "built": launched}).built == launched
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400)])
-def test_a_number_too_large_for_its_field_is_refused_by_its_place(value: int) -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_too_large_for_its_field_is_refused_by_its_place(sign: int) -> None:
     with pytest.raises(weft.ConfigError, match=r"boat\.length"):
-        load_boat({"name": "Marlin", "length": value})
+        load_boat({"name": "Marlin", "length": sign * 10**400})
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe name")
 
     for name in ("folder.toml", "bytes.toml"):
-        with pytest.raises(weft.ConfigError, match="cannot be read"):
+        with pytest.raises(weft.ConfigError, match=name):
             weft.Recipe.load(tmp_path / name)
 
 
@@ -136,6 +136,11 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
         ("max_tokens = 1000", "max_tokens = 1000\nmemory_tokens = -1", ""),
         ("max_tokens = 1000", "max_tokens = 1000\nhistory_tokens = -1", ""),
         ("limit = 5", 'limit = "five"', "small.toml.layers[0].limit must be a whole number, not text."),
+        (
+            "limit = 5",
+            'keep = "always"\nmax_tokens = 9',
+            "small.toml keeps 'recall' always, so `max_tokens` ",
+        ),
         (
             "limit = 5",
             'mode = "full"',

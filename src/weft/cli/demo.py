@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +49,8 @@ def demo(
             await assistant.close()
 
     run(work())
-    out.print(f'\n[dim]See all of it: weft context --workspace {workspace} "{QUESTION}"[/]', soft_wrap=True)
+    program = "weft" if shutil.which("weft") else sys.argv[0]
+    out.print(f'\n[dim]See all of it: {program} context -w {workspace} "{QUESTION}"[/]', soft_wrap=True)
 
 
 def make_sample(folder: Path) -> Path:

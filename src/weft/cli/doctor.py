@@ -107,6 +107,7 @@ def _model(config: Config) -> Iterator[Finding]:
             yield Finding("note", passed_over, "set `provider` in the config file to choose another")
     except WeftError as error:
         yield Finding("bad", str(error), INSTALL)
+        return
     lacks = unavailable(config.local)
     if lacks is None:
         yield Finding("ok", "the embedded model is installed and needs no network")

@@ -89,7 +89,7 @@ class SkillLoader:
     def __init__(self, reader: FileReader, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._reader = reader
         self._monotonic = monotonic
-        self._listings: dict[tuple[str, ...], _Listing] = {}
+        self._listings: dict[tuple[tuple[str, ...], frozenset[str]], _Listing] = {}
         self._parsed: dict[str, tuple[FileText, Skill | LeftOut]] = {}
 
     def forget(self) -> None:
@@ -106,7 +106,7 @@ class SkillLoader:
         disabled: frozenset[str] = frozenset(),
     ) -> Skills:
         """All skills of the folders. A later one takes the place of an earlier one of the same name."""
-        key = (*map(str, folders), *sorted(disabled))
+        key = (tuple(map(str, folders)), disabled)
         known = self._listings.get(key)
         if known is not None and known.skills is not None:
             age = self._monotonic() - known.at
