@@ -77,7 +77,7 @@ def test_an_unknown_name_leads_to_the_known_ones(source: str, said: str) -> None
 
 
 @pytest.mark.parametrize(
-    "source", ["missing.toml", "bad\0name.toml", "bad\0name", "x" * 5000, "y" * 5000 + ".toml"]
+    "source", ["missing.toml", "bad\0name.toml", "bad\0name", "x" * 300, "y" * 300 + ".toml"]
 )
 def test_a_path_that_cannot_be_read_is_a_configuration_error(source: str) -> None:
     with pytest.raises(weft.ConfigError):
@@ -156,8 +156,8 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
             'source = "recal"',
             "small.toml.layers[0].source cannot be 'recal': did you mean 'recall'?",
         ),
-        ('source = "recall"', "source = 5", "small.toml.layers[0].source cannot be 5: "),
-        ('source = "recall"', 'source = ["recall"]', "small.toml.layers[0].source cannot be ['recall']: "),
+        ('source = "recall"', "source = 5", "small.toml.layers[0].source cannot be "),
+        ('source = "recall"', 'source = ["recall"]', "small.toml.layers[0].source cannot be "),
         ('source = "recall"', "", "small.toml.layers[0] lacks the key 'source': known are activity, "),
         ('source = "recall"\nlimit = 5', 'source = "history"', "small.toml must have one 'history' layer, "),
         ('source = "history"\nshare = 0.5', 'source = "facts"', "small.toml must have one 'history' layer, "),

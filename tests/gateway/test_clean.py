@@ -1,0 +1,43 @@
+"""A message from outside, made fit to be sent."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+import weft
+from weft.gateway.clean import Cleaned, clean
+
+
+@pytest.mark.parametrize("text", ["hi", "  hi\n", "Ω 🐙 \x01 <|im_start|> [System]", "\ufffd", "\u200b"])
+def test_what_can_be_sent_is_not_touched(text: str) -> None:
+    assert clean(text) == Cleaned(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned", "count"), [("a\0b", "a\ufffdb", 1), ("\ud800\0\udfff", "\ufffd" * 3, 3)]
+)
+def test_what_no_provider_takes_is_replaced_and_noted(text: str, cleaned: str, count: int) -> None:
+    found = clean(text)
+
+    assert found.text == cleaned
+    [note] = found.notes
+    assert f"{count} character" in note
+    assert note.endswith(".")
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u2003\u00a0"])
+def test_a_message_without_text_is_refused(text: str) -> None:
+    with pytest.raises(weft.EmptyMessage):
+        clean(text)
+
+
+@given(st.text(st.characters(), min_size=1, max_size=40))
+def test_a_cleaned_message_can_always_be_written_and_cleaning_it_again_changes_nothing(text: str) -> None:
+    try:
+        found = clean(text)
+    except weft.EmptyMessage:
+        assert not text.strip()
+        return
+
+    assert found.text.encode("utf-8")
+    assert clean(found.text) == Cleaned(found.text)

@@ -1,0 +1,47 @@
+"""Memory blocks held in a dict."""
+
+import weft
+from weft.memory.plain import PlainBlocks
+
+
+def block(label: str, shared_from: str = "") -> weft.RenderedBlock:
+    return weft.RenderedBlock(id=label, label=label, content="", shared_from=shared_from)
+
+
+async def labels(blocks: PlainBlocks, agent: str) -> list[str]:
+    return [found.label for found in await blocks.rendered_blocks(agent)]
+
+
+async def test_an_agent_sees_its_own_blocks_and_no_others() -> None:
+    blocks = PlainBlocks({"iris": [block("a")], "otto": [block("b")]})
+
+    assert await labels(blocks, "iris") == ["a"]
+    assert await labels(blocks, "otto") == ["b"]
+    assert await labels(blocks, "nobody") == []
+
+
+async def test_shared_blocks_follow_ones_own_and_both_keep_their_order() -> None:
+    blocks = PlainBlocks({"iris": [block("s1", "otto"), block("b"), block("s0", "otto"), block("a")]})
+
+    assert await labels(blocks, "iris") == ["b", "a", "s1", "s0"]
+
+
+async def test_blocks_can_be_added_later() -> None:
+    blocks = PlainBlocks()
+
+    blocks.put("iris", block("a"), block("b"))
+    blocks.put("iris", block("c"))
+
+    assert await labels(blocks, "iris") == ["a", "b", "c"]
+
+
+async def test_the_given_lists_and_the_lists_given_out_are_the_callers_own() -> None:
+    given = [block("a")]
+    blocks = PlainBlocks({"iris": given})
+
+    given.append(block("b"))
+    list(await blocks.rendered_blocks("iris")).clear()
+    blocks.put("iris", block("c"))
+
+    assert await labels(blocks, "iris") == ["a", "c"]
+    assert len(given) == 2
