@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +41,11 @@ class App:
 
     async def stream(
         self, text: str, session: str | None = None, *, history: Sequence[Message] = ()
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept."""
-        async for event in run_turn(self._turn(session, history), clean(text).text):
-            yield event
+        async with aclosing(run_turn(self._turn(session, history), clean(text).text)) as events:
+            async for event in events:
+                yield event
 
     async def context(
         self, text: str, session: str | None = None, *, history: Sequence[Message] = ()

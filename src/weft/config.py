@@ -18,7 +18,7 @@ from platformdirs import user_config_path, user_data_path
 from weft.errors import ConfigError
 from weft.providers.local import LocalSettings
 from weft.types.codec import from_dict
-from weft.types.limits import ContextConfig, ModelContextLimits
+from weft.types.limits import ContextConfig
 from weft.types.recipe import Recipe, SkillsMode
 
 _FROM_ENVIRONMENT = {
@@ -108,7 +108,7 @@ class Config:
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def chosen_recipe(self) -> Recipe:
-        """The recipe, with the skills mode and the number of messages that are set here."""
+        """The recipe, with the skills mode that is set here."""
         recipe = Recipe.load(self.recipe)
         if self.skills.context_mode is not None:
             recipe = recipe.replace(skills_mode=self.skills.context_mode)
@@ -116,12 +116,14 @@ class Config:
 
     def context_config(self, recipe: Recipe) -> ContextConfig:
         """The recipe's limits with those that are set here."""
+        window = self.context.max_tokens
+        limits = recipe.limits if window is None else recipe.limits.resized(window)
         set_here = {
             name: value
-            for name in ("max_tokens", "memory_tokens", "history_tokens", "reserved_response_tokens")
+            for name in ("memory_tokens", "history_tokens", "reserved_response_tokens")
             if (value := getattr(self.context, name)) is not None
         }
-        limits: ModelContextLimits | None = replace(recipe.limits, **set_here) if set_here else None
+        limits = replace(limits, **set_here)
         return ContextConfig(default_limits=limits, max_messages_cap=self.context.max_messages)
 
     def skill_dirs(self, workspace: Path | None) -> list[Path]:
@@ -160,5 +162,5 @@ def _read(file: Path, *, required: bool) -> dict[str, Any]:
         raise ConfigError(f"The config file {file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"The config file {file} is not UTF-8: save it as UTF-8 text.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.") from error

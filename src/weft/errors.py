@@ -42,12 +42,12 @@ class BudgetExceeded(ContextError):
     """The sections that must be shown are larger than the budget."""
 
     def __init__(
-        self, *, needed: int, budget: int, largest: str, setting: str = "context.max_tokens"
+        self, *, needed: int, budget: int, largest: str, remedy: str = "raise `context.max_tokens`"
     ) -> None:
         self.needed, self.budget, self.largest = needed, budget, largest
         super().__init__(
             f"What must be shown needs {needed} tokens but the budget is {budget}. "
-            f"The largest part is {largest!r}: shorten it, or raise `{setting}`."
+            f"The largest part is {largest!r}: shorten it, or {remedy}."
         )
 
 

@@ -13,10 +13,13 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from weft.errors import ConfigError, did_you_mean
-from weft.types.message import Message
+from weft.types.message import Message, ToolDefinition
 from weft.types.neutral import sendable, without_tags
 
 CounterName = Literal["chars/4", "chars/5", "exact"]
+
+PART_TOKENS = 1000
+"""What an image or another part that is no text costs, roughly: providers charge 100 to 1600."""
 
 _SHORT = 2048
 """Up to this length a text is its own cache key; longer ones are remembered by their hash, so that
@@ -83,11 +86,16 @@ class Counter:
         return self.tokens(self.weight(text))
 
     def message(self, message: Message) -> int:
-        """A message with its calls. Exact counts take the text as it is sent, tags made harmless."""
+        """A message with its calls and parts, as it is sent at its longest: tags made harmless."""
         calls = calls_json(message) if message.tool_calls else ""
+        text, parts = without_tags(message.content), len(message.parts) * PART_TOKENS
         if self.chars_per_token:
-            return (len(message.content) + len(calls)) // self.chars_per_token
-        return count(without_tags(message.content)) + (count(calls) if calls else 0)
+            return (len(text) + len(calls)) // self.chars_per_token + parts
+        return count(text) + (count(calls) if calls else 0) + parts
+
+    def tool(self, tool: ToolDefinition) -> int:
+        """A tool, as the JSON in which it is offered."""
+        return self.text(_compact(tool.to_json_dict()))
 
 
 def calls_json(message: Message) -> str:
@@ -95,7 +103,11 @@ def calls_json(message: Message) -> str:
     calls = [
         {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
     ]
-    return json.dumps(calls, ensure_ascii=False, separators=(",", ":"), default=str)
+    return _compact(calls)
+
+
+def _compact(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 COUNTERS: dict[str, Counter] = {

@@ -99,8 +99,8 @@ async def test_hostile_text_adds_no_tag_of_ours(recipe: str, hostile: str, tmp_p
     assert _tags(attacked.system_prompt) == _tags(harmless.system_prompt)
     assert _tags(attacked.turn_text) == _tags(harmless.turn_text)
     if attacked.tagged:
-        sent = [message.content for message in attacked.to_api_messages()[1]]
-        assert _tags("\n".join(sent)) == _tags(harmless.turn_text)
+        sent = [tag for message in attacked.to_api_messages()[1] for tag in _tags(message.content)]
+        assert sent == _tags(harmless.turn_text)
     else:
         assert attacked.to_api_messages()[1][-1].content == hostile
 

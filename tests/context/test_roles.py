@@ -50,7 +50,7 @@ def test_the_recipe_that_rejects_roles_says_which_message_and_what_is_known() ->
 
     assert str(caught.value) == (
         "Message 12 of the history has the role 'narrator', which the recipe 'pattern' rejects: "
-        "use one of system, user, assistant, tool."
+        "it knows system, user, assistant, tool."
     )
 
 

@@ -175,7 +175,7 @@ def test_truncate_keeps_the_newest_messages_once_there_are_too_many() -> None:
     window = open_window(spoken(3, 3, 3, 3, 3, 3), TRUNCATE)
 
     assert shown(window) == ["4", "5"]
-    assert "longer than 4 messages" in window.limited_by
+    assert "over 4 messages" in window.limited_by
 
 
 def test_truncate_counts_the_messages_that_were_not_loaded() -> None:

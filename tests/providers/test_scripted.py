@@ -1,11 +1,12 @@
 """The public fake: it answers what it was told to, and remembers what it was asked."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import pytest
 
 import weft
 from weft.providers.base import collected
+from weft.types.reply import Event
 
 HI = weft.Context.new("hi")
 
@@ -91,7 +92,7 @@ async def test_it_can_be_closed_and_asked_again() -> None:
 
 
 async def test_a_stream_without_an_end_is_an_error_that_says_so() -> None:
-    async def broken_off() -> AsyncIterator[weft.TextDelta]:
+    async def broken_off() -> AsyncGenerator[Event]:
         yield weft.TextDelta("Hel")
 
     with pytest.raises(weft.ProviderError, match="broke off"):

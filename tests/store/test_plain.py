@@ -131,12 +131,13 @@ async def test_a_list_changed_at_its_beginning_and_grown_at_its_end_is_counted_a
     assert contents(await tail(log)) == ["b", "c", "d"]
 
 
-async def test_what_is_appended_to_a_log_of_a_given_list_is_not_lost() -> None:
+async def test_a_log_of_a_given_list_leaves_appending_to_its_owner() -> None:
     log = PlainMessages([user("a")])
 
-    await log.append("s", user("b"))
+    with pytest.raises(weft.StoreError, match="append to that list"):
+        await log.append("s", user("b"))
 
-    assert [m.content for m in await log.all("s")] == ["a", "b"]
+    assert [m.content for m in await log.all("s")] == ["a"]
 
 
 async def test_each_way_of_counting_has_its_own_prices() -> None:

@@ -1,6 +1,7 @@
 """One turn, from the message to what is remembered."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import pytest
 
@@ -71,9 +72,11 @@ async def test_calls_and_signed_matter_of_the_reply_are_remembered_with_it() -> 
 
     await run(turn(weft.ScriptedProvider([reply]), log))
 
-    assert (await log.all("s"))[1] == weft.Message(
+    asked, answered = await log.all("s")
+    assert replace(answered, timestamp=None) == weft.Message(
         role="assistant", content="", tool_calls=(call,), origin="agent", provider_data={"signature": "x"}
     )
+    assert answered.timestamp == asked.timestamp is not None
 
 
 async def test_both_sides_are_appended_together() -> None:
@@ -155,7 +158,7 @@ class Stream(weft.ScriptedProvider):
         super().__init__()
         self.then, self.closed = then, False
 
-    async def stream(self, context: weft.Context) -> AsyncIterator[Event]:
+    async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
         try:
             yield weft.TextDelta("Hel")
             yield weft.TextDelta("lo.")

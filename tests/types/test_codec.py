@@ -120,11 +120,11 @@ LIMITS = st.builds(
 )
 LAYERS = st.builds(
     Layer,
-    source=TEXT,
-    keep=st.sampled_from(Keep),
+    source=st.sampled_from(("instructions", "blocks", "facts", "skills", "recall")),
+    keep=st.sampled_from((Keep.PREFERRED, Keep.IF_ROOM)),
     title=TEXT,
-    tag=TEXT,
-    share=NUMBER,
+    tag=st.sampled_from(("", "now", "a-b_2")),
+    share=st.floats(0.0, 0.3),
     max_tokens=MAYBE_COUNT,
     reload=st.sampled_from((None, "startup", "per_turn", "ttl")),
     files=WORDS,
@@ -139,19 +139,20 @@ LAYERS = st.builds(
 )
 RECIPES = st.builds(
     weft.Recipe,
-    name=TEXT,
+    name=TEXT.map(lambda name: f"x{name}"),
     description=TEXT,
     form=st.sampled_from(("single", "parts", "messages")),
     one_shot_prompt=TEXT,
     unknown_role=st.sampled_from(("user", "assistant", "reject", "keep")),
     tokens=st.sampled_from(("chars/4", "chars/5", "exact")),
-    ttl_seconds=NUMBER,
+    ttl_seconds=st.floats(0.0, 1e9),
     join=TEXT,
     workspace_path=MAYBE_TEXT,
-    give_way=WORDS,
-    limits=LIMITS,
+    limits=st.builds(weft.ModelContextLimits, max_tokens=st.integers(1, 10**9), memory_tokens=MAYBE_COUNT),
     history=st.builds(HistoryRule, max_messages=MAYBE_COUNT, keep_recent=COUNT, roles=WORDS),
-    layers=st.lists(LAYERS, max_size=3).map(tuple),
+    layers=st.lists(LAYERS, max_size=3).map(
+        lambda layers: (*layers, Layer(source="history"), Layer(source="message"))
+    ),
 )
 SMALL = st.one_of(
     st.builds(weft.ModelInfo, id=TEXT, provider=TEXT, max_tokens=MAYBE_COUNT),
@@ -300,7 +301,7 @@ def test_an_unknown_choice_names_the_nearest_known_one() -> None:
         Section.from_json('{"layer": "l", "source": "s", "text": "t", "keep": "alway"}')
 
 
-@pytest.mark.parametrize("choice", [[], {}, None, 5])
+@pytest.mark.parametrize("choice", [[], {}, 5])
 def test_a_choice_of_another_type_is_refused_by_its_place(choice: object) -> None:
     with pytest.raises(weft.ContextError, match=r"Section.keep cannot be .*known are|did you mean"):
         from_dict(Section, {"layer": "l", "source": "s", "text": "t", "keep": choice}, where="Section")

@@ -113,7 +113,7 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
         (
             'name = "small"',
             'name = "s"\ngive_way = ["recal"]',
-            "small.toml.give_way names 'recal': did you mean 'recall'?",
+            "recipe 's' names 'recal' in `give_way`: did you mean 'recall'?",
         ),
         (
             "max_tokens = 1000",
@@ -126,20 +126,20 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
             "max_tokens = 10\nreserved_response_tokens = 10",
             "`reserved_response_tokens` is 10 of 10 tokens: it must leave room for a request.",
         ),
-        ("max_messages = 10", "max_messages = -1", "small.toml has a limit below zero: "),
-        ("max_messages = 10", "max_tokens = -1", "small.toml has a limit below zero: "),
-        ("max_messages = 10", "keep_recent = -1", "small.toml has a limit below zero: "),
+        ("max_messages = 10", "max_messages = -1", "recipe 'small' has a limit below zero: "),
+        ("max_messages = 10", "max_tokens = -1", "recipe 'small' has a limit below zero: "),
+        ("max_messages = 10", "keep_recent = -1", "recipe 'small' has a limit below zero: "),
         ("max_messages = 10", 'unit = "batch"', "small.toml.history.unit cannot be 'batch': "),
-        ("limit = 5", "limit = -1", "small.toml has a limit below zero: "),
-        ("limit = 5", "max_chars = -1", "small.toml has a limit below zero: "),
-        ("limit = 5", "max_tokens = -1", "small.toml has a limit below zero: "),
+        ("limit = 5", "limit = -1", "recipe 'small' has a limit below zero: "),
+        ("limit = 5", "max_chars = -1", "recipe 'small' has a limit below zero: "),
+        ("limit = 5", "max_tokens = -1", "recipe 'small' has a limit below zero: "),
         ("max_tokens = 1000", "max_tokens = 1000\nmemory_tokens = -1", ""),
         ("max_tokens = 1000", "max_tokens = 1000\nhistory_tokens = -1", ""),
         ("limit = 5", 'limit = "five"', "small.toml.layers[0].limit must be a whole number, not text."),
         (
             "limit = 5",
             'keep = "always"\nmax_tokens = 9',
-            "small.toml keeps 'recall' always, so `max_tokens` ",
+            "recipe 'small' keeps 'recall' always, so `max_tokens` ",
         ),
         (
             "limit = 5",
@@ -159,17 +159,25 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
         ('source = "recall"', "source = 5", "small.toml.layers[0].source cannot be "),
         ('source = "recall"', 'source = ["recall"]', "small.toml.layers[0].source cannot be "),
         ('source = "recall"', "", "small.toml.layers[0] lacks the key 'source': known are activity, "),
-        ('source = "recall"\nlimit = 5', 'source = "history"', "small.toml must have one 'history' layer, "),
-        ('source = "history"\nshare = 0.5', 'source = "facts"', "small.toml must have one 'history' layer, "),
-        ('source = "message"', 'source = "facts"', "small.toml must have one 'history' layer, "),
+        (
+            'source = "recall"\nlimit = 5',
+            'source = "history"',
+            "recipe 'small' must have one 'history' layer, ",
+        ),
+        (
+            'source = "history"\nshare = 0.5',
+            'source = "facts"',
+            "recipe 'small' must have one 'history' layer, ",
+        ),
+        ('source = "message"', 'source = "facts"', "recipe 'small' must have one 'history' layer, "),
         (
             "share = 0.5",
             "share = 1.5",
-            "small.toml has shares that add up to 1.5: they must lie between 0 and 1.",
+            "recipe 'small' has shares that add up to 1.5: they must lie between 0 and 1.",
         ),
-        ("share = 0.5", "share = -0.5", "small.toml has shares that add up to -0.5: "),
-        ("share = 0.5", "share = nan", "small.toml has shares that add up to nan: "),
-        ("share = 0.5", "share = inf", "small.toml has shares that add up to inf: "),
+        ("share = 0.5", "share = -0.5", "recipe 'small' has shares that add up to -0.5: "),
+        ("share = 0.5", "share = nan", "recipe 'small' has shares that add up to nan: "),
+        ("share = 0.5", "share = inf", "recipe 'small' has shares that add up to inf: "),
         ("share = 0.5", "share = true", "small.toml.layers[1].share must be a number, not true or false."),
     ],
 )
@@ -315,10 +323,34 @@ def test_a_recipe_is_tagged_if_it_shows_blocks_or_tags(name: str, tagged: bool) 
 def test_history_gives_way_first_then_what_is_kept_if_there_is_room_then_what_is_preferred() -> None:
     recipe = weft.Recipe.load("miniclaw")
 
-    assert recipe.order_of_giving_way() == ("history", "memory_file", "tool_docs", "skills")
-    assert recipe.replace(give_way=["skills"]).order_of_giving_way() == (
-        *("skills", "history", "memory_file", "tool_docs"),
+    assert _giving_way(recipe) == ["history", "memory_file", "tool_docs", "skills"]
+    assert _giving_way(recipe.replace(give_way=["skills"])) == [
+        "skills",
+        "history",
+        "memory_file",
+        "tool_docs",
+    ]
+
+
+def test_of_two_layers_of_one_source_each_gives_way_by_its_own_rank() -> None:
+    layers = tuple(
+        Layer(source=source, keep=keep)
+        for source, keep in (
+            ("memory_file", Keep.PREFERRED),
+            ("facts", Keep.IF_ROOM),
+            ("memory_file", Keep.IF_ROOM),
+            ("history", Keep.PREFERRED),
+            ("message", Keep.PREFERRED),
+        )
     )
+
+    recipe = weft.Recipe(name="x", limits=weft.ModelContextLimits(max_tokens=100), layers=layers)
+
+    assert recipe.order_of_giving_way() == (3, 2, 1, 0)
+
+
+def _giving_way(recipe: weft.Recipe) -> list[str]:
+    return [recipe.layers[at].source for at in recipe.order_of_giving_way()]
 
 
 def test_a_layer_that_must_be_shown_never_gives_way() -> None:
@@ -327,7 +359,7 @@ def test_a_layer_that_must_be_shown_never_gives_way() -> None:
         always = {layer.source for layer in recipe.layers if layer.keep == Keep.ALWAYS}
         soft = {layer.source for layer in recipe.layers if layer.keep != Keep.ALWAYS}
 
-        assert not (always - soft) & set(recipe.order_of_giving_way())
+        assert not (always - soft) & set(_giving_way(recipe))
 
 
 def test_a_layer_is_found_by_its_source() -> None:

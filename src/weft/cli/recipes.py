@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from weft.cli.options import AsJson, out
@@ -45,5 +46,7 @@ def show(name: str = typer.Argument(metavar="NAME|FILE"), as_json: AsJson = Fals
 def validate(path: str = typer.Argument(metavar="FILE")) -> None:
     """Check a recipe of your own and say what it would do."""
     recipe = Recipe.load(path)
-    out.print(f"[green]valid[/] {recipe.name}: {' > '.join(layer.source for layer in recipe.layers)}")
-    out.print(f"[dim]gives way in this order: {', '.join(recipe.order_of_giving_way())}[/]")
+    sources = [layer.source for layer in recipe.layers]
+    order = [sources[at] for at in recipe.order_of_giving_way()]
+    out.print(f"[green]valid[/] {escape(recipe.name)}: {' > '.join(sources)}", soft_wrap=True)
+    out.print(f"[dim]gives way in this order: {', '.join(order)}[/]", soft_wrap=True)

@@ -18,16 +18,11 @@ class Shelf:
     of the layer's own keeps out, with the reason.
     """
 
-    source: str
     order: tuple[int, ...]
     costs: tuple[int, ...]
     soft: bool
     floor: int = 0
     excluded: Mapping[int, str] = field(default_factory=dict)
-
-    def most_within(self, budget: int) -> int:
-        """How many pieces a budget pays for."""
-        return max(k for k, cost in enumerate(self.costs) if cost <= budget or k == 0)
 
 
 @dataclass(slots=True)
@@ -38,26 +33,39 @@ class Fitted:
     cut: int
 
 
+def everything(shelves: Sequence[Shelf], window: Window) -> Fitted:
+    """All that the layers' own limits allow, whatever it costs."""
+    return Fitted([len(shelf.order) for shelf in shelves], window.first)
+
+
+def price(shelves: Sequence[Shelf], window: Window, fitted: Fitted) -> int:
+    """What the pieces and the history of a fit cost, as the sum of their prices."""
+    pieces = sum(shelf.costs[kept] for shelf, kept in zip(shelves, fitted.kept, strict=True))
+    return pieces + window.costs[fitted.cut]
+
+
 def fit(
-    shelves: Sequence[Shelf], window: Window, room: int, *, order: Sequence[str], history_floor: int = 0
+    shelves: Sequence[Shelf], window: Window, room: int, *, order: Sequence[int], history_at: int
 ) -> Fitted:
     """Take from the layers, in the given order, until what is left fits the room.
 
     First each gives up what lies above its share, then, if that was not enough, all it has, even what
-    rounding made free: joined with others it still costs something. History
-    loses its oldest exchanges, other layers their least valuable pieces. What cannot be taken stays,
-    even if that is too much: the caller knows whether to send it or to refuse.
+    rounding made free: joined with others it still costs something. History loses its oldest exchanges,
+    other layers their least valuable pieces. What cannot be taken stays, even if that is too much: the
+    caller knows whether to send it or to refuse. There is a shelf for every layer; the one at
+    `history_at` is empty but has the history's share.
     """
-    fitted = Fitted([len(shelf.order) for shelf in shelves], window.first)
-    excess = sum(shelf.costs[-1] for shelf in shelves) + window.costs[window.first] - room
+    fitted = everything(shelves, window)
+    excess = price(shelves, window, fitted) - room
     for above_share in (True, False):
-        for source in order:
+        for at in order:
             if excess <= 0:
                 return fitted
-            if source == "history":
-                excess -= _take_history(fitted, window, excess, history_floor if above_share else None)
+            if at == history_at:
+                floor = shelves[at].floor if above_share else None
+                excess -= _take_history(fitted, window, excess, floor)
             else:
-                excess -= _take_pieces(fitted, shelves, source, excess, above_share=above_share)
+                excess -= _take_pieces(fitted, shelves[at], at, excess, above_share=above_share)
     return fitted
 
 
@@ -68,17 +76,11 @@ def _take_history(fitted: Fitted, window: Window, excess: int, floor: int | None
     return before - window.costs[fitted.cut]
 
 
-def _take_pieces(
-    fitted: Fitted, shelves: Sequence[Shelf], source: str, excess: int, *, above_share: bool
-) -> int:
+def _take_pieces(fitted: Fitted, shelf: Shelf, at: int, excess: int, *, above_share: bool) -> int:
     taken = 0
-    for at in reversed(range(len(shelves))):
-        shelf = shelves[at]
-        if shelf.source != source or not shelf.soft:
-            continue
-        while fitted.kept[at] and taken < excess:
-            if above_share and shelf.costs[fitted.kept[at]] <= shelf.floor:
-                break
-            taken += shelf.costs[fitted.kept[at]] - shelf.costs[fitted.kept[at] - 1]
-            fitted.kept[at] -= 1
+    while fitted.kept[at] and taken < excess:
+        if above_share and shelf.costs[fitted.kept[at]] <= shelf.floor:
+            break
+        taken += shelf.costs[fitted.kept[at]] - shelf.costs[fitted.kept[at] - 1]
+        fitted.kept[at] -= 1
     return taken

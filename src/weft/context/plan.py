@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
-from weft.context.fit import Fitted, Shelf, fit
+from weft.context.fit import Fitted, Shelf, everything, fit, price
 from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter, counter
@@ -15,7 +16,7 @@ from weft.types.message import Message, ToolDefinition
 from weft.types.neutral import without_tags
 from weft.types.recipe import HistoryRule, Recipe
 from weft.types.records import Tail
-from weft.types.section import Keep, Offer, Place, Section
+from weft.types.section import Offer, Place, Section
 
 _FEW_NAMES = 48
 """Up to so many characters a joined section is titled by the names of its pieces."""
@@ -23,7 +24,10 @@ _FEW_NAMES = 48
 
 @dataclass(frozen=True, kw_only=True)
 class Materials:
-    """All that a plan is made from. `offers` stand beside the recipe's layers, one for each."""
+    """All that a plan is made from. `offers` stand beside the recipe's layers, one for each.
+
+    `window_of_model` says that the model's window is what limits, and not a setting.
+    """
 
     recipe: Recipe
     limits: ModelContextLimits
@@ -32,6 +36,7 @@ class Materials:
     tail: Tail = Tail()
     tools: tuple[ToolDefinition, ...] = ()
     history_rule: HistoryRule | None = None
+    window_of_model: bool = False
 
     @cached_property
     def counter(self) -> Counter:
@@ -76,64 +81,66 @@ def plan(materials: Materials) -> Plan:
     Raises:
         BudgetExceeded: what must be shown is too large, and the recipe does not send it all the same.
     """
-    recipe, limits, count = materials.recipe, materials.limits, materials.counter
+    recipe, limits = materials.recipe, materials.limits
     window = open_window(
         materials.tail,
         materials.history_rule or recipe.history,
         history_tokens=limits.history_tokens,
-        per_message=count.per_message,
+        per_message=materials.counter.per_message,
     )
     shelves = _within_memory_limit([_shelf(materials, at) for at in range(len(materials.offers))], materials)
-    history_layer = recipe.layer("history")
-    history_floor = int((history_layer.share if history_layer else 0) * limits.ceiling)
-    fixed = sum(_tool_tokens(materials)) + count.text(materials.sent_message)
-    fixed += 2 * count.per_message + len(shelves) * count.per_joint
-    room = limits.ceiling - fixed
-    while True:
-        fitted = fit(shelves, window, room, order=recipe.order_of_giving_way(), history_floor=history_floor)
-        drafted = _draft(materials, window, shelves, fitted)
-        if drafted.over <= 0:
-            return drafted
+    order, history_at = recipe.order_of_giving_way(), recipe.history_at
+    fitted = everything(shelves, window)
+    drafted = _draft(materials, window, shelves, fitted)
+    # Joined texts do not cost exactly the sum of their parts. So a draft is measured, what it costs beyond
+    # the sum is kept free, and where that was not enough the next fit gets so much less room.
+    room = limits.ceiling - (drafted.total - price(shelves, window, fitted))
+    while drafted.over > 0:
         if not _can_give(shelves, fitted, window):
             return _overflowing(drafted)
-        # Joined texts do not cost exactly the sum of their parts: take the difference off and try again.
-        room -= drafted.over
+        fitted = fit(shelves, window, room, order=order, history_at=history_at)
+        drafted = _draft(materials, window, shelves, fitted)
+        room -= max(drafted.over, 0)
+    return drafted
 
 
 def _shelf(materials: Materials, at: int) -> Shelf:
-    """Price every number of pieces that a layer could show."""
+    """Price every number of pieces that a layer could show, within the layer's own limit."""
     layer, offer = materials.recipe.layers[at], materials.offers[at]
-    count = materials.counter
     worth = offer.worth or tuple(-float(n) for n in range(len(offer.pieces)))
     order = tuple(sorted(range(len(offer.pieces)), key=lambda n: (-worth[n], n)))
-    weights = [count.weight(offer.pieces[n].text) for n in order]
-    if offer.join is None:
-        costs = [0]
-        for weight in weights:
-            costs.append(costs[-1] + count.tokens(weight))
-    else:
-        frame, joint = count.weight(offer.head) + count.weight(offer.tail), count.weight(offer.join)
-        costs, sum_of_weights = [0], frame - joint
-        for weight in weights:
-            sum_of_weights += weight + joint
-            costs.append(count.tokens(sum_of_weights))
-    soft = layer.keep != Keep.ALWAYS
     shelf = Shelf(
-        source=layer.source,
         order=order,
-        costs=tuple(costs),
-        soft=soft,
+        costs=_costs(materials, offer, order),
+        soft=layer.gives_way,
         floor=int(layer.share * materials.limits.ceiling),
     )
-    if layer.max_tokens is not None and soft:
-        return _shortened(shelf, layer.max_tokens, f"over the {layer.max_tokens} tokens for this layer")
-    return shelf
+    if layer.max_tokens is None:
+        return shelf
+    reason = f"over the {layer.max_tokens} tokens for this layer"
+    return _shortened(materials, at, shelf, layer.max_tokens, reason)
 
 
-def _shortened(shelf: Shelf, budget: int, reason: str) -> Shelf:
-    most = shelf.most_within(budget)
-    excluded = {**shelf.excluded, **dict.fromkeys(shelf.order[most:], reason)}
-    return replace(shelf, order=shelf.order[:most], costs=shelf.costs[: most + 1], excluded=excluded)
+def _costs(materials: Materials, offer: Offer, order: Sequence[int]) -> tuple[int, ...]:
+    """What the first so many pieces cost: one section together, or each a section of its own."""
+    count = materials.counter
+    weights = [count.weight(offer.pieces[n].text) for n in order]
+    if offer.join is None:
+        return (0, *accumulate(count.tokens(weight) for weight in weights))
+    frame, joint = count.weight(offer.head) + count.weight(offer.tail), count.weight(offer.join)
+    sums = accumulate(weights, lambda total, weight: total + joint + weight)
+    return (0, *(count.tokens(frame + total) for total in sums))
+
+
+def _shortened(materials: Materials, at: int, shelf: Shelf, budget: int, reason: str) -> Shelf:
+    """The shelf within a budget of its own: without what is too large alone, then the most valuable."""
+    offer = materials.offers[at]
+    possible = [n for n in shelf.order if _costs(materials, offer, (n,))[-1] <= budget]
+    costs = _costs(materials, offer, possible)
+    most = max(number for number, cost in enumerate(costs) if cost <= budget or not number)
+    kept = tuple(possible[:most])
+    excluded = {**shelf.excluded, **{n: reason for n in shelf.order if n not in kept}}
+    return replace(shelf, order=kept, costs=costs[: most + 1], excluded=excluded)
 
 
 def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[Shelf]:
@@ -146,18 +153,18 @@ def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[She
     if limit is None:
         return shelves
     left = limit
-    for at in sorted(range(len(shelves)), key=lambda n: shelves[n].soft):
+    blocks = [at for at, layer in enumerate(materials.recipe.layers) if layer.source == "blocks"]
+    for at in sorted(blocks, key=lambda n: shelves[n].soft):
         shelf = shelves[at]
-        if shelf.source != "blocks":
-            continue
         if shelf.soft:
-            shelves[at] = _shortened(shelf, left, f"over the {limit} tokens for memory blocks")
+            reason = f"over the {limit} tokens for memory blocks"
+            shelves[at] = _shortened(materials, at, shelf, left, reason)
         elif shelf.costs[-1] > left and materials.recipe.overflow == "error":
             pieces = materials.offers[at].pieces
             largest = max(pieces, key=lambda piece: materials.counter.text(piece.text))
             needed = limit - left + shelf.costs[-1]
-            setting = "context.memory_tokens"
-            raise BudgetExceeded(needed=needed, budget=limit, largest=largest.title, setting=setting)
+            remedy = "raise `context.memory_tokens`"
+            raise BudgetExceeded(needed=needed, budget=limit, largest=largest.title, remedy=remedy)
         left -= shelves[at].costs[-1]
     return shelves
 
@@ -240,7 +247,7 @@ def _framing(materials: Materials, sections: Sequence[Section], history_length: 
 
 
 def _tool_tokens(materials: Materials) -> tuple[int, ...]:
-    return tuple(materials.counter.text(tool.to_json()) for tool in materials.tools)
+    return tuple(materials.counter.tool(tool) for tool in materials.tools)
 
 
 def _can_give(shelves: Sequence[Shelf], fitted: Fitted, window: Window) -> bool:
@@ -255,12 +262,15 @@ def _overflowing(drafted: Plan) -> Plan:
     if materials.recipe.overflow == "send":
         return drafted
     parts = [(s.title or s.layer, s.tokens) for s in drafted.sections]
-    parts += [("message", drafted.message_tokens)]
+    parts += [("message", drafted.message_tokens), ("history", drafted.window.costs[drafted.cut])]
     parts += [
         (f"tool {tool.name}", cost) for tool, cost in zip(materials.tools, drafted.tool_tokens, strict=True)
     ]
     largest = max(parts, key=lambda part: part[1])[0]
-    raise BudgetExceeded(needed=drafted.total, budget=materials.limits.ceiling, largest=largest)
+    remedy = "ask a model that reads more" if materials.window_of_model else "raise `context.max_tokens`"
+    raise BudgetExceeded(
+        needed=drafted.total, budget=materials.limits.ceiling, largest=largest, remedy=remedy
+    )
 
 
 def shown_history(drafted: Plan) -> tuple[Message, ...]:

@@ -8,7 +8,7 @@ from weft.types.receipt import Receipt
 from weft.types.section import Place
 
 
-def render(plan: Plan, receipt: Receipt, *, model: str | None = None) -> Context:
+def render(plan: Plan, receipt: Receipt) -> Context:
     """The context of a plan: system sections joined as the recipe says, history, the message."""
     recipe = plan.materials.recipe
     system = recipe.join.join(s.text for s in plan.sections if s.place == Place.SYSTEM)
@@ -16,7 +16,6 @@ def render(plan: Plan, receipt: Receipt, *, model: str | None = None) -> Context
         system_prompt=system,
         history=shown_history(plan),
         current_message=plan.materials.message,
-        model=model,
         sections=plan.sections,
         tools=plan.materials.tools,
         form=recipe.form,

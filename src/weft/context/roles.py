@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.errors import ContextError
+from weft.tokens import counter
 from weft.types.message import Message
 from weft.types.recipe import Recipe
 from weft.types.records import Entry, Tail
@@ -32,12 +33,13 @@ def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:
     for at in strangers:
         message = entries[at].message
         if recipe.unknown_role == "reject":
+            what = "tool calls" if message.role in known else f"the role {message.role!r}"
             raise ContextError(
-                f"Message {tail.messages_before + at + 1} of the history has the role {message.role!r}, "
-                f"which the recipe {recipe.name!r} rejects: use one of {', '.join(recipe.history.roles)}."
+                f"Message {tail.messages_before + at + 1} of the history has {what}, "
+                f"which the recipe {recipe.name!r} rejects: it knows {', '.join(recipe.history.roles)}."
             )
-        role = message.role if message.role in known else recipe.unknown_role
-        entries[at] = Entry(_as(message, role), entries[at].tokens)
+        plain = _as(message, message.role if message.role in known else recipe.unknown_role)
+        entries[at] = Entry(plain, counter(recipe.tokens).message(plain))
     return replace(tail, entries=entries), len(strangers)
 
 

@@ -51,12 +51,10 @@ def open_window(
     cuts = _cuts(tail, rule)
     prices = [entry.tokens + per_message for entry in tail.entries]
     from_end = [0, *accumulate(reversed(prices))]
-    count = len(prices)
-    costs = tuple(from_end[count - cut] for cut in cuts)
-    window = Window(tail=tail, cuts=cuts, costs=costs)
+    window = Window(tail=tail, cuts=cuts, costs=tuple(from_end[len(prices) - cut] for cut in cuts))
     limit = min((n for n in (rule.max_tokens, history_tokens) if n is not None), default=None)
     if rule.strategy in ("truncate", "summarize"):
-        return _truncated(window, rule, limit)
+        return _truncated(window, rule, limit, total_tokens=from_end[-1] + tail.tokens_before)
     limited = _limited(window, rule.max_messages, limit)
     return _uncuttable(limited) if rule.strategy == "none" else limited
 
@@ -71,9 +69,9 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
     """The window within a number of messages and of tokens."""
     first, why = 0, ""
     if max_messages is not None:
-        shown = len(window.tail.entries) - max_messages
-        first = bisect_left(window.cuts, shown)
-        if first or (window.tail.messages_before and shown >= 0):
+        beyond = len(window.tail.entries) - max_messages
+        first = bisect_left(window.cuts, beyond)
+        if first or (window.tail.messages_before and beyond >= 0):
             why = f"older than the newest {max_messages} messages"
     if max_tokens is not None and window.costs[first] > max_tokens:
         first = window.cut_within(max_tokens, after=first)
@@ -81,28 +79,26 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
     return replace(window, first=first, limited_by=why)
 
 
-def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None) -> Window:
+def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, *, total_tokens: int) -> Window:
     """All of it while it is within the limits; else the newest exchanges, at least one.
 
     Cutting to two thirds of the token limit leaves room to grow, so that not every turn cuts again.
     """
     total = len(window.tail.entries) + window.tail.messages_before
-    tokens = window.costs[0] + window.tail.tokens_before
-    if total <= (rule.max_messages or total) and tokens <= (max_tokens or tokens):
+    too_many = rule.max_messages is not None and total > rule.max_messages
+    too_large = max_tokens is not None and total_tokens > max_tokens
+    if not (too_many or too_large):
         return window
     if rule.strategy == "summarize":
         raise ConfigError(
             "This history is long enough to be summarised, and that needs a model: "
             "use Truncate, or give the app a provider."
         )
-    target = None if max_tokens is None else max_tokens * 2 // 3
-    cut = _limited(window, min(rule.keep_recent, rule.max_messages or rule.keep_recent), target)
+    keep = rule.keep_recent if rule.max_messages is None else min(rule.keep_recent, rule.max_messages)
+    cut = _limited(window, keep, None if max_tokens is None else max_tokens * 2 // 3)
+    over = f"{rule.max_messages} messages" if too_many else f"{max_tokens} tokens"
+    why = f"the history is over {over} and was cut: {cut.limited_by or 'whole exchanges are kept'}"
     newest_exchange = max(0, len(window.cuts) - 2)
-    why = (
-        f"the history is longer than {rule.max_messages} messages, so the newest {rule.keep_recent} are shown"
-    )
-    if rule.max_messages is None or total <= rule.max_messages:
-        why = f"the history is over {max_tokens} tokens, so it is cut to two thirds of that"
     return replace(window, first=min(cut.first, newest_exchange), limited_by=why)
 
 
@@ -125,13 +121,21 @@ def _inside_calls(entries: Sequence[Entry]) -> set[int]:
 
     A result whose call is not in sight belongs to a call before it, so a window cannot begin with it.
     """
+    calls: dict[str, int] = {}
+    last_result: dict[int, int] = {}
     inside: set[int] = set()
-    open_calls: dict[str, int] = {}
     for at, entry in enumerate(entries):
         message = entry.message
         for call in message.tool_calls:
-            open_calls[call.id] = at
+            calls[call.id] = at
         if message.role == "tool":
-            made = open_calls.get(message.tool_call_id or "")
-            inside.update((at,) if made is None else range(made + 1, at + 1))
+            made = calls.get(message.tool_call_id or "")
+            if made is None:
+                inside.add(at)
+            else:
+                last_result[made] = at
+    closed_until = 0
+    for made, last in sorted(last_result.items()):
+        inside.update(range(max(made, closed_until) + 1, last + 1))
+        closed_until = max(closed_until, last)
     return inside

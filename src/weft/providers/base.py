@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Protocol
 
 from weft.errors import ProviderError
@@ -19,7 +20,7 @@ class Provider(Protocol):
         """The model that will answer, and how much it can read."""
         ...
 
-    def stream(self, context: Context) -> AsyncIterator[Event]:
+    def stream(self, context: Context) -> AsyncGenerator[Event]:
         """The answer as it comes; the last event is `Done`. Raises ProviderError."""
         ...
 
@@ -30,13 +31,14 @@ class Provider(Protocol):
     async def close(self) -> None: ...
 
 
-async def collected(events: AsyncIterator[Event]) -> Reply:
+async def collected(events: AsyncGenerator[Event]) -> Reply:
     """The reply at the end of a stream.
 
     Raises:
         ProviderError: the stream ended without one.
     """
-    async for event in events:
-        if isinstance(event, Done):
-            return event.reply
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Done):
+                return event.reply
     raise ProviderError("The answer broke off before its end: ask again.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from weft.errors import ConfigError, ProviderError, did_you_mean
 
@@ -79,9 +80,10 @@ def _explicit(name: str, built_in: Collection[str]) -> Choice:
 def ollama_runs(environ: Mapping[str, str]) -> bool:
     """Whether something listens where Ollama would. A fifth of a second is enough on one machine."""
     address = environ.get("OLLAMA_HOST") or _OLLAMA
-    host, _, port = address.rpartition("//")[2].rstrip("/").partition(":")
     try:
-        with socket.create_connection((host or "127.0.0.1", int(port or 11434)), timeout=0.2):
+        place = urlsplit(address if "//" in address else f"//{address}")
+        where = (place.hostname or "127.0.0.1", place.port or 11434)
+        with socket.create_connection(where, timeout=0.2):
             return True
     except (OSError, ValueError):
         return False

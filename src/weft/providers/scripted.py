@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 from weft.errors import EmptyMessage, ProviderError
 from weft.providers.base import collected
@@ -21,15 +21,17 @@ class ScriptedProvider:
     `requests` lists the contexts it was asked with. Text is streamed word by word.
     """
 
-    def __init__(self, script: Iterable[str | Reply | BaseException] = (), *, info: ModelInfo | None = None):
-        self._script = iter(tuple(script))
+    def __init__(
+        self, script: str | Iterable[str | Reply | BaseException] = (), *, info: ModelInfo | None = None
+    ) -> None:
+        self._script = iter((script,) if isinstance(script, str) else tuple(script))
         self.info = info or ModelInfo(id="scripted", provider="scripted")
         self.requests: list[Context] = []
 
     async def complete(self, context: Context) -> Reply:
         return await collected(self.stream(context))
 
-    async def stream(self, context: Context) -> AsyncIterator[Event]:
+    async def stream(self, context: Context) -> AsyncGenerator[Event]:
         if not context.current_message.strip():
             raise EmptyMessage
         self.requests.append(context)

@@ -11,10 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from unicodedata import normalize
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _ENDINGS = ("ingly", "edly", "ings", "ies", "ing", "ed", "es", "ly", "s")
+_SHORT = 2048
 _STOP = frozenset(
     """a about all am an and any are as at be been but by can could did do does for from get had has have he
     her him his how i if in into is it its just me my no not of on or our out please she should so some tell
@@ -38,11 +40,19 @@ def relevance(query: str, texts: Sequence[str]) -> list[float]:
     ]
 
 
-@lru_cache(maxsize=16_384)
 def terms(text: str) -> tuple[str, ...]:
-    """The telling words of a text, without their endings."""
+    """The telling words of a text, without their endings. Short texts are remembered."""
+    return _remembered_terms(text) if len(text) <= _SHORT else _terms(text)
+
+
+@lru_cache(maxsize=16_384)
+def _remembered_terms(text: str) -> tuple[str, ...]:
+    return _terms(text)
+
+
+def _terms(text: str) -> tuple[str, ...]:
     found: list[str] = []
-    for word in _WORD.findall(text.lower()):
+    for word in _WORD.findall(normalize("NFC", text).lower()):
         if _UNSPACED.search(word):
             found += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
         elif word not in _STOP:
@@ -51,7 +61,17 @@ def terms(text: str) -> tuple[str, ...]:
 
 
 def _stem(word: str) -> str:
+    """A word without its ending, so that its forms meet: cities and city, planning and plan."""
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)].rstrip("e")
-    return word.rstrip("e") if len(word) > 3 else word
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= 3:
+            break
+    else:
+        return word.rstrip("e") if len(word) > 3 else word
+    if ending == "s" and stem.endswith("s"):
+        return word
+    if ending == "ies":
+        return stem + "y"
+    if ending in ("ing", "ings", "ed") and stem[-1] == stem[-2] and stem[-1] not in "lsz":
+        stem = stem[:-1]
+    return stem.rstrip("e")

@@ -9,7 +9,7 @@ from weft.sources.base import Request, nothing, piece, under_title
 from weft.types.neutral import one_line
 from weft.types.recipe import Layer
 from weft.types.records import ActivityEntry
-from weft.types.section import Offer, Origin, Stability
+from weft.types.section import Offer, Origin, Stability, Withheld
 
 _LATELY = timedelta(hours=24)
 
@@ -18,15 +18,16 @@ async def offer(request: Request, layer: Layer) -> Offer:
     """The newest entries of the last 24 hours, oldest first; nothing lately, nothing said."""
     if request.kept.activity is None:
         return nothing(layer)
-    limit = request.activity_limit if request.activity_limit is not None else layer.limit or 15
-    entries = await _recent(request, request.now - _LATELY, limit)
-    if not entries:
-        return nothing(layer)
+    limits = (request.activity_limit, layer.limit, 15)
+    limit = next(number for number in limits if number is not None)
+    recent = await _recent(request, request.now - _LATELY, limit)
+    entries = recent[max(len(recent) - limit, 0) :]
+    older = recent[: len(recent) - len(entries)]
     pieces = [
         piece(
             layer,
             line(entry, request),
-            title=one_line(entry.text)[:48],
+            title=entry.text[:48],
             why="happened in the last 24 hours",
             stability=Stability.TURN,
             origin=Origin.AGENT,
@@ -34,7 +35,12 @@ async def offer(request: Request, layer: Layer) -> Offer:
         for entry in entries
     ]
     newest_last = tuple(float(at) for at in range(len(pieces)))
-    return under_title(layer, pieces, worth=newest_last)
+    withheld: tuple[Withheld, ...] = ()
+    if older:
+        cost = sum(request.counter.text(line(entry, request)) for entry in older)
+        reason = f"older than the newest {limit}"
+        withheld = (Withheld(title=f"{len(older)} entries", tokens=cost, reason=reason, count=len(older)),)
+    return under_title(layer, pieces, worth=newest_last, withheld=withheld)
 
 
 def line(entry: ActivityEntry, request: Request) -> str:
@@ -51,5 +57,4 @@ async def _recent(request: Request, since: datetime, limit: int) -> list[Activit
     elif kept is not None:
         entries = list(await kept.recent(request.agent_id, since=since, limit=limit))
     timed = [(request.local(entry.at), entry) for entry in entries]
-    recent = [entry for at, entry in sorted(timed, key=lambda one: one[0]) if at >= since]
-    return recent[-limit:] if limit > 0 else []
+    return [entry for at, entry in sorted(timed, key=lambda one: one[0]) if at >= since]

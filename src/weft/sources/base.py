@@ -12,6 +12,7 @@ from weft.store.base import Activity, Blocks, Facts, Recall, Summaries, Tasks
 from weft.tokens import Counter
 from weft.types.context import ContextNeeds
 from weft.types.message import ToolDefinition
+from weft.types.neutral import inert, one_line, printable
 from weft.types.recipe import Layer, Recipe, Reload
 from weft.types.rules import ToolRule
 from weft.types.section import Offer, Origin, Section, Stability, Withheld
@@ -26,8 +27,15 @@ class Files:
     reader: FileReader
     skills: SkillLoader
     workspace: Path | None = None
-    skill_dirs: tuple[Path, ...] = ()
+    own_skill_dirs: tuple[Path, ...] | None = None
     disabled_skills: frozenset[str] = frozenset()
+
+    @property
+    def skill_dirs(self) -> tuple[Path, ...]:
+        """Where skills are looked for: where the caller said, or below the workspace."""
+        if self.own_skill_dirs is not None:
+            return self.own_skill_dirs
+        return (self.workspace / "skills",) if self.workspace else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +110,12 @@ def piece(
     stability: Stability = Stability.SESSION,
     origin: Origin = Origin.OPERATOR,
 ) -> Section:
-    """A section of a layer, with the layer's own rank."""
+    """A piece of a layer. Its text comes from outside, so no tag in it survives."""
     return Section(
         layer=layer.source,
         source=layer.source,
-        title=title,
-        text=text,
+        title=printable(one_line(title)),
+        text=inert(text),
         keep=layer.keep,
         stability=stability,
         origin=origin,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from weft.sources.base import Request, nothing, piece
-from weft.types.neutral import without_tags
+from weft.types.neutral import inert
 from weft.types.recipe import Layer
 from weft.types.records import BlockType, RenderedBlock
 from weft.types.section import Offer, Origin, Withheld
@@ -18,13 +19,11 @@ async def offer(request: Request, layer: Layer) -> Offer:
         return nothing(layer)
     blocks = await request.kept.blocks.rendered_blocks(request.agent_id)
     shown = [block for block in blocks if _belongs(block, layer, request.batch_blocks)]
+    shows = {"descriptions": _descriptions(request, layer), "schemas": _schemas(request, layer)}
     pieces = tuple(
-        piece(
-            layer,
-            render_block(block, descriptions=_descriptions(request, layer), schemas=_schemas(request, layer)),
-            title=block.label,
-            why=_why(block),
-            origin=Origin.AGENT,
+        replace(
+            piece(layer, "", title=block.label, why=_why(block), origin=Origin.AGENT),
+            text=render_block(block, **shows),
         )
         for block in shown
     )
@@ -53,13 +52,13 @@ def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bo
     """A block as the model sees it; its content cannot close its tag or open another."""
     label = _attribute(block.label)
     shared = f' shared_from="{_attribute(block.shared_from)}"' if block.shared_from else ""
-    about = f"{without_tags(block.description)}\n\n" if descriptions and block.description else ""
+    about = f"{inert(block.description)}\n\n" if descriptions and block.description else ""
     if schemas and block.schema:
         compact = json.dumps(dict(block.schema), ensure_ascii=False, separators=(",", ":"))
-        about += f"Schema: {without_tags(compact)}\n"
+        about += f"Schema: {inert(compact)}\n"
     return (
         f'<block:{label} permission="{block.permission}"{shared}>\n'
-        f"{about}{without_tags(block.content)}\n</block:{label}>"
+        f"{about}{inert(block.content)}\n</block:{label}>"
     )
 
 

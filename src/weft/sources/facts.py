@@ -17,7 +17,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         piece(
             layer,
             f"- {one_line(fact.key)}: {one_line(fact.value)}",
-            title=one_line(fact.key),
+            title=fact.key,
             why="known about this person",
             origin=Origin.USER,
         )

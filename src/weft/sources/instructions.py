@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weft.sources.base import Request, nothing, piece
-from weft.types.neutral import without_tags
+from weft.types.neutral import inert
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Stability
 
 
 async def offer(request: Request, layer: Layer) -> Offer:
-    """The caller's base instructions, then the files; the recipe's texts stand in for what is missing."""
+    """The caller's base instructions, then the files; the recipe's texts stand in for what is missing.
+
+    The caller's and the recipe's words are taken as they are; tags in a file are made harmless.
+    """
     files = await request.read(layer, *layer.files)
-    found = {
-        name: without_tags((file.text or "").strip()) for name, file in zip(layer.files, files, strict=False)
-    }
+    found = {name: inert((file.text or "").strip()) for name, file in zip(layer.files, files, strict=False)}
     warnings = tuple(file.warning for file in files if file.warning)
     base = (request.base_instructions or "").strip()
     texts = [base] if base else []
@@ -28,8 +31,6 @@ async def offer(request: Request, layer: Layer) -> Offer:
         texts, names = [layer.fallback.strip()], ["default"]
     if not texts:
         return nothing(layer, warnings=warnings)
-    text = "\n\n".join(texts) + layer.suffix
-    section = piece(
-        layer, text, title=" + ".join(names), why="who the assistant is", stability=Stability.STATIC
-    )
+    about = piece(layer, "", title=" + ".join(names), why="who the assistant is", stability=Stability.STATIC)
+    section = replace(about, text="\n\n".join(texts) + layer.suffix)
     return Offer(layer=layer.source, pieces=(section,), warnings=warnings)

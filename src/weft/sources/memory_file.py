@@ -8,11 +8,12 @@ from functools import lru_cache
 from weft.recall.rank import relevance
 from weft.sources.base import Request, nothing, piece, under_title
 from weft.tokens import Counter
-from weft.types.neutral import one_line, without_tags
+from weft.types.neutral import one_line
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Origin, Stability, Withheld
 
-_CONTINUED = re.compile(r"[ \t]")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
 
 
 async def offer(request: Request, layer: Layer) -> Offer:
@@ -29,7 +30,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
     pieces = [
         piece(
             layer,
-            without_tags(found[n]),
+            found[n],
             title=_title(found[n]),
             why="ranked by relevance to the message",
             stability=Stability.TURN,
@@ -45,7 +46,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
     return under_title(layer, pieces, warnings=warnings, withheld=withheld)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _priced(text: str, counter: Counter) -> tuple[list[str], list[int]]:
     """The entries of a file and what each costs, worked out once for as long as it stays the same."""
     found = entries(text)
@@ -58,14 +59,16 @@ def entries(text: str) -> list[str]:
     Headings, rules and comments are not entries.
     """
     found: list[str] = []
-    for line in text.splitlines():
+    may_go_on = False
+    for line in _COMMENT.sub("", text).splitlines():
         bare = line.strip()
-        if not bare or bare.startswith(("#", "<!--")) or not bare.strip("-*_= "):
-            continue
-        if found and _CONTINUED.match(line):
+        if _HEADING.match(bare) or not bare.strip("-*_= "):
+            may_go_on = may_go_on and not bare
+        elif may_go_on and line[0].isspace():
             found[-1] += "\n" + line.rstrip()
         else:
             found.append(bare)
+            may_go_on = True
     return found
 
 

@@ -13,8 +13,9 @@ async def offer(request: Request, layer: Layer) -> Offer:
     """The best few lines of the sender's other conversations; not even looked for if not needed."""
     if request.kept.recall is None or not request.needs.recall or not request.sender:
         return nothing(layer)
+    limit = 5 if layer.limit is None else layer.limit
     hits = await request.kept.recall.recall(
-        request.message, sender=request.sender, session_id=request.session_id, limit=layer.limit or 5
+        request.message, sender=request.sender, session_id=request.session_id, limit=limit
     )
     pieces = [
         piece(

@@ -7,7 +7,7 @@ from itertools import compress
 from operator import not_
 
 from weft.sources.base import Request, nothing, piece, under_title
-from weft.types.neutral import one_line, without_tags
+from weft.types.neutral import one_line
 from weft.types.recipe import Layer, SkillsMode
 from weft.types.section import Keep, Offer, Section, Stability, Withheld
 from weft.workspace.skills import Skill, Skills
@@ -53,7 +53,7 @@ def _pieces(skills: Skills, source: str, mode: SkillsMode, keep: Keep) -> tuple[
     layer = Layer(source=source, mode=mode, keep=keep)
     why = f"skills are shown as {mode}"
     return tuple(
-        piece(layer, _text(skill, mode), title=one_line(skill.name), why=why, stability=Stability.STATIC)
+        piece(layer, _text(skill, mode), title=skill.name, why=why, stability=Stability.STATIC)
         for skill in skills.found
     )
 
@@ -64,8 +64,8 @@ def _text(skill: Skill, mode: SkillsMode) -> str:
         return f"- {name}: {description or first_line(skill.body)}".rstrip(": ")
     if mode == "readOnDemand":
         return f"- **{name}**: {description or '(no description)'}"
-    about = f"{without_tags(skill.description)}\n\n" if skill.description else ""
-    return f"## {name}\n{about}{without_tags(skill.body.strip())}\n\n"
+    about = f"{skill.description}\n\n" if skill.description else ""
+    return f"## {name}\n{about}{skill.body.strip()}\n\n"
 
 
 def first_line(body: str) -> str:

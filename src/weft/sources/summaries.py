@@ -11,7 +11,8 @@ from weft.types.section import Offer, Origin
 async def offer(request: Request, layer: Layer) -> Offer:
     if request.kept.summaries is None or not request.sender:
         return nothing(layer)
-    summaries = await request.kept.summaries.recent(request.channel, request.sender_id, layer.limit or 3)
+    limit = 3 if layer.limit is None else layer.limit
+    summaries = await request.kept.summaries.recent(request.channel, request.sender_id, limit)
     pieces = [
         piece(
             layer,

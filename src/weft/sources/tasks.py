@@ -21,7 +21,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         piece(
             layer,
             line(task, request),
-            title=one_line(task.text)[:48],
+            title=task.text[:48],
             why="pending",
             stability=Stability.TURN,
             origin=Origin.USER,
@@ -33,4 +33,5 @@ async def offer(request: Request, layer: Layer) -> Offer:
 
 def line(task: Task, request: Request) -> str:
     due = f"{request.local(task.due):%Y-%m-%d %H:%M}" if task.due else "any time"
-    return f"- [{task.id[:8]}] {one_line(task.text)} [{one_line(task.action)}] (due: {due}, {task.repeat})"
+    what = f"{one_line(task.text)} [{one_line(task.action)}]"
+    return f"- [{one_line(task.id[:8])}] {what} (due: {due}, {one_line(task.repeat)})"

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.sources.base import Request, nothing, piece, under_title
 from weft.types.message import ToolDefinition
-from weft.types.neutral import one_line, without_tags
+from weft.types.neutral import one_line
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Stability
 
@@ -25,7 +25,7 @@ _EXAMPLES: dict[str, Any] = {
 async def offer(request: Request, layer: Layer) -> Offer:
     files = await request.read(layer, layer.path) if layer.path else []
     warnings = tuple(file.warning for file in files if file.warning)
-    text = without_tags((files[0].text or "").strip()) if files else ""
+    text = (files[0].text or "").strip() if files else ""
     title = layer.path
     if not text and layer.default_docs:
         title = "built-in text"
@@ -51,7 +51,7 @@ def describe(tool: ToolDefinition) -> str:
         lines.append(f"  - {one_line(str(name))} ({_type(schema)}, {need}){meaning}")
     example = {name: _example(schema) for name, schema in properties.items() if name in required}
     call = json.dumps({"name": tool.name, "arguments": example}, ensure_ascii=False)
-    lines.append(f"  - example: {without_tags(call)}")
+    lines.append(f"  - example: {call}")
     return "\n".join(lines)
 
 

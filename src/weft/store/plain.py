@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from weft.errors import StoreError
 from weft.store.base import Blocks
 from weft.tokens import Counter
 from weft.types.message import Message
@@ -20,26 +21,24 @@ class _Counted:
     sums: list[int] = field(default_factory=lambda: [0])
 
     def catch_up(self, messages: Sequence[Message], counter: Counter) -> None:
-        """Count what is new. A list that was changed in any way but appended to is counted anew."""
-        done = len(self.entries)
-        if done > len(messages) or (done and self.entries[-1].message is not messages[done - 1]):
-            self.entries.clear()
-            self.sums[1:] = []
-            done = 0
-        for at in range(done, len(messages)):
+        """Count what is new."""
+        if len(self.entries) > len(messages):
+            self.start_over()
+        for at in range(len(self.entries), len(messages)):
             entry = Entry(messages[at], counter.message(messages[at]))
             self.entries.append(entry)
             self.sums.append(self.sums[-1] + entry.tokens)
 
+    def start_over(self) -> None:
+        self.entries.clear()
+        self.sums[1:] = []
+
     def tail(self, max_tokens: int | None, max_messages: int | None) -> Tail:
         first = 0 if max_messages is None else max(0, len(self.entries) - max_messages - 1)
         if max_tokens is not None:
-            first = max(first, self._passing(max_tokens))
+            # Up to and including the entry with which the newest add up to more than that.
+            first = max(first, bisect_left(self.sums, self.sums[-1] - max_tokens) - 1)
         return Tail(entries=self.entries[first:], messages_before=first, tokens_before=self.sums[first])
-
-    def _passing(self, max_tokens: int) -> int:
-        """Where the newest entries first add up to more than that."""
-        return max(0, bisect_left(self.sums, self.sums[-1] - max_tokens) - 1)
 
 
 class PlainMessages:
@@ -51,6 +50,9 @@ class PlainMessages:
         self._counted: dict[tuple[str, str], _Counted] = {}
 
     async def append(self, session_id: str, *messages: Message) -> None:
+        """Raises StoreError for a log over a sequence: that one is the caller's to append to."""
+        if self._given is not None:
+            raise StoreError("This log shows a list that the program holds: append to that list.")
         self._sessions.setdefault(session_id, []).extend(messages)
 
     async def newest(self, session_id: str, n: int) -> list[Message]:
@@ -63,11 +65,41 @@ class PlainMessages:
         self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
     ) -> Tail:
         counted = self._counted.setdefault((session_id, counter.name), _Counted())
-        counted.catch_up(self._of(session_id), counter)
-        return counted.tail(max_tokens, max_messages)
+        messages = self._of(session_id)
+        counted.catch_up(messages, counter)
+        tail = counted.tail(max_tokens, max_messages)
+        if not _still_said(tail, messages):
+            counted.start_over()
+            counted.catch_up(messages, counter)
+            tail = counted.tail(max_tokens, max_messages)
+        return tail
 
     def _of(self, session_id: str) -> Sequence[Message]:
         return self._sessions.get(session_id, []) if self._given is None else self._given
+
+
+class RecentLogs:
+    """The logs over the last few lists that were given, so that a list is counted once, not every turn."""
+
+    def __init__(self, most: int = 8) -> None:
+        self._logs: dict[int, tuple[Sequence[Message], PlainMessages]] = {}
+        self._most = most
+
+    def over(self, messages: Iterable[Message]) -> PlainMessages:
+        if not isinstance(messages, Sequence):
+            return PlainMessages(tuple(messages))
+        known = self._logs.pop(id(messages), None)
+        log = known[1] if known is not None and known[0] is messages else PlainMessages(messages)
+        self._logs[id(messages)] = (messages, log)
+        while len(self._logs) > self._most:
+            self._logs.pop(next(iter(self._logs)))
+        return log
+
+
+def _still_said(tail: Tail, messages: Sequence[Message]) -> bool:
+    """Whether what is about to be shown is what the list holds now: a message may have been replaced."""
+    first = tail.messages_before
+    return all(entry.message is messages[first + at] for at, entry in enumerate(tail.entries))
 
 
 @dataclass(frozen=True, slots=True)

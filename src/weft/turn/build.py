@@ -19,7 +19,7 @@ from weft.errors import ContextError, EmptyMessage
 from weft.sources.base import Files, Kept, Request
 from weft.sources.catalogue import SOURCES
 from weft.store.base import Activity, Blocks, MessageLog, Store
-from weft.store.plain import PlainMessages
+from weft.store.plain import RecentLogs
 from weft.tokens import counter
 from weft.tools.registry import ToolRegistry
 from weft.types.context import Context, ContextNeeds
@@ -57,6 +57,10 @@ class _Settings:
     needs: ContextNeeds = ContextNeeds()
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
+    def chosen_limits(self) -> ModelContextLimits:
+        """The limits that were asked for, before the model's window lowers them."""
+        return self.config.chosen_limits(self.recipe.limits, self.model)
+
 
 class ContextBuilder:
     """Builds contexts after a recipe.
@@ -73,6 +77,7 @@ class ContextBuilder:
     ) -> None:
         chosen = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
         reader = FileReader()
+        self._logs = RecentLogs()
         self._settings = _Settings(
             recipe=chosen,
             config=config or ContextConfig(),
@@ -93,14 +98,12 @@ class ContextBuilder:
         Raises:
             WorkspaceError: it is missing, or not a folder.
         """
-        workspace = open_workspace(path)
-        files = replace(self._settings.files, workspace=workspace, skill_dirs=(workspace / "skills",))
-        return self._with(files=files)
+        return self._with(files=replace(self._settings.files, workspace=open_workspace(path)))
 
     def with_skill_dirs(self, dirs: Iterable[str | Path], *, disabled: Iterable[str] = ()) -> Self:
         """Take skills from these folders, and only these; a later one replaces an earlier by name."""
         folders = tuple(Path(folder).expanduser() for folder in dirs)
-        files = replace(self._settings.files, skill_dirs=folders, disabled_skills=frozenset(disabled))
+        files = replace(self._settings.files, own_skill_dirs=folders, disabled_skills=frozenset(disabled))
         return self._with(files=files)
 
     def with_store(self, store: Store) -> Self:
@@ -124,10 +127,14 @@ class ContextBuilder:
     def with_session(self, session_id: str) -> Self:
         return self._with(session_id=session_id)
 
-    def with_messages(self, messages: MessageLog | Sequence[Message]) -> Self:
-        """Take the history from a log, or from messages the caller holds, oldest first."""
-        log = PlainMessages(messages) if isinstance(messages, Sequence) else messages
-        return self._with(messages=log)
+    def with_messages(self, messages: MessageLog | Iterable[Message]) -> Self:
+        """Take the history from a log, or from messages the caller holds, oldest first.
+
+        A list is counted once and remembered, so that the next call with the same list is cheap.
+        """
+        if not isinstance(messages, Iterable):
+            return self._with(messages=messages)
+        return self._with(messages=self._logs.over(messages))
 
     def with_tools(self, tools: ToolRegistry | Iterable[ToolDefinition]) -> Self:
         return self._with(tools=tools if isinstance(tools, ToolRegistry) else tuple(tools))
@@ -168,7 +175,7 @@ class ContextBuilder:
         Raises:
             EmptyMessage: there is nothing to answer.
             BudgetExceeded: what must be shown is larger than the limit.
-            ContextError: a source failed, or the history has a role that the recipe rejects.
+            ContextError: something could not be read, or the history has a role that the recipe rejects.
         """
         if not message.strip():
             raise EmptyMessage
@@ -190,6 +197,7 @@ class ContextBuilder:
             tail=known,
             tools=_definitions(settings.tools),
             history_rule=rule,
+            window_of_model=limits.max_tokens < settings.chosen_limits().max_tokens,
         )
         decided = plan(materials)
         receipt = account(decided, warnings=tuple(_notes(settings, limits, changed)))
@@ -201,12 +209,8 @@ def _notes(settings: _Settings, limits: ModelContextLimits, changed: int) -> Ite
     """What was adapted on the way, for the receipt."""
     if changed:
         yield f"The recipe does not know the roles or calls of some messages: {changed} became plain text."
-    wanted = (settings.config.default_limits or settings.recipe.limits).reserved_response_tokens
-    if (
-        settings.model
-        and limits.max_tokens == settings.model.max_tokens
-        and limits.reserved_response_tokens < wanted
-    ):
+    wanted = settings.chosen_limits().reserved_response_tokens
+    if limits.reserved_response_tokens < wanted:
         yield (
             f"The model reads {limits.max_tokens} tokens, so {limits.reserved_response_tokens} "
             f"are kept for its answer instead of {wanted}."
@@ -256,7 +260,7 @@ async def _tail(settings: _Settings, rule: HistoryRule, limits: ModelContextLimi
         settings.session_id,
         counter(settings.recipe.tokens),
         max_tokens=None if rule.strategy == "none" else limits.ceiling,
-        max_messages=rule.max_messages,
+        max_messages=None if rule.strategy in ("truncate", "summarize") else rule.max_messages,
     )
 
 

@@ -5,8 +5,10 @@ Collect, plan and render happen in `build`; asking is the provider's. Tools and 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from weft.providers.base import Provider
 from weft.store.base import MessageLog
@@ -27,16 +29,17 @@ class Turn:
     session_id: str = ""
 
 
-async def run_turn(turn: Turn, message: str) -> AsyncIterator[Event]:
+async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     """Answer one message; the last event holds the reply with its receipt."""
     context = with_provider(await turn.builder.build(message), turn)
-    async for event in turn.provider.stream(context):
-        if isinstance(event, Done):
-            reply = _with_receipt(event.reply, context)
-            await _remember(turn, message, reply)
-            yield Done(reply)
-        else:
-            yield event
+    async with aclosing(turn.provider.stream(context)) as events:
+        async for event in events:
+            if isinstance(event, Done):
+                reply = _with_receipt(event.reply, context)
+                await _remember(turn, message, reply)
+                yield Done(reply)
+            else:
+                yield event
 
 
 def with_provider(context: Context, turn: Turn) -> Context:
@@ -58,10 +61,12 @@ def _with_receipt(reply: Reply, context: Context) -> Reply:
 async def _remember(turn: Turn, message: str, reply: Reply) -> None:
     """Both sides of the exchange at once, so that no half turn is ever seen."""
     if turn.log is not None and turn.session_id:
-        asked = Message(role="user", content=message)
+        now = datetime.now(UTC)
+        asked = Message(role="user", content=message, timestamp=now)
         answered = Message(
             role="assistant",
             content=reply.text,
+            timestamp=now,
             tool_calls=reply.tool_calls,
             origin="agent",
             provider_data=reply.provider_data,

@@ -13,6 +13,7 @@ import json
 import re
 import types
 import typing
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
@@ -41,7 +42,7 @@ class Json:
         """
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ContextError(f"This is not JSON: {error}.") from error
         return from_dict(cls, data, where=cls.__name__)
 
@@ -75,6 +76,8 @@ def to_dict(value: Any) -> Any:
         return {str(name): to_dict(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_dict(item) for item in value]
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
     return value
 
 
@@ -126,11 +129,15 @@ class _Loader:
         hints = _hints(cls)
         found = {}
         for name, field in fields.items():
-            if name in data:
+            if name in data and not self.counts_as_missing(data[name], field):
                 found[field.name] = self.convert(hints[field.name], data[name], f"{where}.{name}")
             elif _default(field) is dataclasses.MISSING:
                 raise self.error(f"{where} lacks the key {name!r}: add it.")
         return cls(**found)
+
+    def counts_as_missing(self, data: Any, field: dataclasses.Field[Any]) -> bool:
+        """Whether another program wrote null for a value it does not have."""
+        return data is None and self.unknown == "ignore" and _default(field) is not dataclasses.MISSING
 
     def convert(self, hint: Any, data: Any, where: str) -> Any:
         origin = get_origin(hint)
@@ -149,16 +156,10 @@ class _Loader:
         return self.plain(hint, data, where)
 
     def union(self, options: tuple[Any, ...], data: Any, where: str) -> Any:
-        if data is None and type(None) in options:
+        """`X | None`, the only kind of union that values have."""
+        if data is None:
             return None
-        concrete = [option for option in options if option is not type(None)]
-        if len(concrete) == 1:
-            return self.convert(concrete[0], data, where)
-        for option in concrete:
-            if not (isinstance(option, type) and isinstance(data, option)):
-                continue
-            return data
-        return self.convert(concrete[0], data, where)
+        return self.convert(next(option for option in options if option is not type(None)), data, where)
 
     def items(self, hint: Any, data: Any, where: str) -> tuple[Any, ...]:
         if not isinstance(data, list | tuple):
@@ -184,10 +185,16 @@ class _Loader:
             except (TypeError, ValueError):
                 raise self.error(f"{where} must be a date and time such as 2026-11-15T20:30:00Z.") from None
         if hint is float and isinstance(data, int) and not isinstance(data, bool):
-            return float(data)
+            return self.decimal(data, where)
         if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
             raise self.error(f"{where} must be {_NAMES.get(hint, hint.__name__)}, not {_kind(data)}.")
         return data
+
+    def decimal(self, data: int, where: str) -> float:
+        try:
+            return float(data)
+        except OverflowError:
+            raise self.error(f"{where} is too large a number.") from None
 
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}

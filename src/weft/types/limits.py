@@ -36,6 +36,8 @@ class ModelContextLimits(Json):
                 f"`reserved_response_tokens` is {self.reserved_response_tokens} of {self.max_tokens} tokens: "
                 "it must leave room for a request."
             )
+        if any(part is not None and part < 0 for part in (self.memory_tokens, self.history_tokens)):
+            raise ConfigError("`memory_tokens` or `history_tokens` is below zero: use zero for none.")
         return self
 
     def resized(self, window: int) -> ModelContextLimits:
@@ -99,9 +101,17 @@ class ContextConfig:
     compression_strategy: CompressionStrategy | None = None
     max_messages_cap: int | None = None
 
-    def limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
-        """The limits that bind: the recipe's, or the explicit ones, or the model's own override."""
+    def __post_init__(self) -> None:
+        for name in ("max_messages_cap", "activity_entries_limit"):
+            if (getattr(self, name) or 0) < 0:
+                raise ConfigError(f"`{name}` is {getattr(self, name)}: use zero for none.")
+
+    def chosen_limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
+        """The limits that were asked for: the recipe's, or the explicit ones, or the model's override."""
         limits = self.default_limits or recipe
-        if model is None:
-            return limits.check()
-        return self.model_overrides.get(model.id, limits).check().lowered_to(model.max_tokens)
+        return (self.model_overrides.get(model.id, limits) if model else limits).check()
+
+    def limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
+        """The limits that bind: those that were asked for, within what the model can read."""
+        limits = self.chosen_limits(recipe, model)
+        return limits.lowered_to(model.max_tokens).check() if model else limits

@@ -11,15 +11,24 @@ import re
 
 TAG_NAMES = ("block", "context")
 
-_TAG = re.compile(r"<(?=\s*/?\s*(?:block|context)\s*:)", re.IGNORECASE)
+_NAMES = "|".join(TAG_NAMES)
+# Possessive, so that a long run of spaces behind a `<` costs no more than its length.
+_TAG = re.compile(rf"<(?=\s*+/?+\s*+(?:{_NAMES})\s*+:)", re.IGNORECASE)
+_TAG_OR_ITS_START = re.compile(rf"<(?=\s*+/?+\s*+(?:(?:{_NAMES})\s*+:|[a-z]*+\s*+\Z))", re.IGNORECASE)
 _LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def without_tags(text: str) -> str:
     """The text with every tag of ours made plain: `<block:` becomes `&lt;block:`."""
     return _TAG.sub("&lt;", text) if "<" in text else text
+
+
+def inert(text: str) -> str:
+    """The same for a text that will be joined to others: nor can its end begin a tag with the next."""
+    return _TAG_OR_ITS_START.sub("&lt;", text) if "<" in text else text
 
 
 def without_labels(text: str) -> str:
@@ -29,9 +38,14 @@ def without_labels(text: str) -> str:
 
 def one_line(text: str) -> str:
     """The text on one line, so that it cannot start a heading, a bullet or a tag of its own."""
-    return without_tags(_LINE_BREAKS.sub(" ", text).strip())
+    return inert(_LINE_BREAKS.sub(" ", text).strip())
 
 
 def sendable(text: str) -> tuple[str, int]:
     """The text without NUL and lone surrogates, which no provider takes, and how many were replaced."""
     return _UNSENDABLE.subn("\ufffd", text)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, so that it cannot move a cursor or recolour a terminal."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -7,15 +7,17 @@ values that opens a file.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from weft.errors import ConfigError, did_you_mean
-from weft.types.codec import Json, from_dict, to_dict
+from weft.types.codec import Json, from_dict, key, to_dict
 from weft.types.context import ONE_SHOT_PROMPT, Context, Form
 from weft.types.limits import ModelContextLimits
 from weft.types.section import Keep, Place
@@ -23,6 +25,7 @@ from weft.types.section import Keep, Place
 SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
 Reload = Literal["startup", "per_turn", "ttl"]
 
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PACKAGED = Path(__file__).parent.parent / "recipes"
 _OFFERED = {"source", "keep", "share", "max_tokens"}
 _LISTED = _OFFERED | {"title", "tag"}
@@ -70,6 +73,11 @@ class Layer(Json):
     include_schemas: bool = False
     default_docs: bool = True
 
+    @property
+    def gives_way(self) -> bool:
+        """Whether the layer may lose pieces when room is short."""
+        return self.source == "history" or (self.source != "message" and self.keep != Keep.ALWAYS)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRule(Json):
@@ -104,6 +112,9 @@ class Recipe(Json):
     history: HistoryRule = HistoryRule()
     layers: tuple[Layer, ...]
 
+    def __post_init__(self) -> None:
+        check(self)
+
     @staticmethod
     def load(source: str | Path) -> Recipe:
         """A recipe by its name, or from a TOML file.
@@ -113,8 +124,8 @@ class Recipe(Json):
         """
         if str(source) in packaged():
             return _load_packaged(str(source))
-        path = Path(source)
-        if path.suffix != ".toml" and not path.is_file():
+        path = Path(source).expanduser()
+        if path.suffix != ".toml" and not _is_file(path):
             raise ConfigError(f"There is no recipe {str(source)!r}: {did_you_mean(str(source), packaged())}")
         return parse(read_recipe_text(path), where=str(path))
 
@@ -125,23 +136,43 @@ class Recipe(Json):
     def replace(self, **changes: Any) -> Recipe:
         """A copy with other values, by the names people use for them.
 
+        A value for a layer that the recipe does not have changes nothing.
+
         Raises:
             ConfigError: a name is unknown, or the value does not fit.
         """
-        recipe = self
+        data: dict[str, Any] = to_dict(self)
         for name, value in changes.items():
-            recipe = recipe._with(name, value)
-        where = f"recipe {self.name!r}"
-        return check(from_dict(Recipe, to_dict(recipe), where=where, error=ConfigError), where=where)
+            if name == "max_context_tokens" and isinstance(value, int):
+                resized = self.limits.resized(value)
+                data["limits"] |= {
+                    "max_tokens": value,
+                    "reserved_response_tokens": resized.reserved_response_tokens,
+                }
+            elif name in _PART_VALUES:
+                part, option = _PART_VALUES[name]
+                data.setdefault(part, {})[option] = value
+            elif name in _LAYER_VALUES:
+                source, option = _LAYER_VALUES[name]
+                for layer in (x for x in data["layers"] if x["source"] == source):
+                    layer[option] = value
+            else:
+                data[self._key(name)] = str(value) if isinstance(value, Path) else to_dict(value)
+        return from_dict(Recipe, data, where=f"recipe {self.name!r}", error=ConfigError)
 
     def layer(self, source: str) -> Layer | None:
         """The first layer that this source fills."""
         return next((layer for layer in self.layers if layer.source == source), None)
 
     @property
+    def history_at(self) -> int:
+        """The position of the history among the layers."""
+        return next(at for at, layer in enumerate(self.layers) if layer.source == "history")
+
+    @property
     def places(self) -> tuple[Place, ...]:
         """Where each layer is shown: before the history with the instructions, after it with the message."""
-        history = next(at for at, layer in enumerate(self.layers) if layer.source == "history")
+        history = self.history_at
         return tuple(Place.MESSAGE if at > history else Place.SYSTEM for at in range(len(self.layers)))
 
     @property
@@ -149,38 +180,37 @@ class Recipe(Json):
         """Whether sections of this recipe carry tags of ours."""
         return any(layer.tag or layer.source == "blocks" for layer in self.layers)
 
-    def order_of_giving_way(self) -> tuple[str, ...]:
-        """Which sources lose their place first: as written, then history, `if_room`, `preferred`."""
-        soft = [layer for layer in reversed(self.layers) if layer.source not in ("history", "message")]
-        order = [*self.give_way, "history"]
-        order += [layer.source for layer in soft if layer.keep == Keep.IF_ROOM]
-        order += [layer.source for layer in soft if layer.keep == Keep.PREFERRED]
+    def order_of_giving_way(self) -> tuple[int, ...]:
+        """Which layers lose their place first, by position: as written, history, `if_room`, `preferred`."""
+        backwards = [(at, self.layers[at]) for at in reversed(range(len(self.layers)))]
+        soft = [(at, layer) for at, layer in backwards if layer.gives_way]
+        order = [at for source in self.give_way for at, layer in soft if layer.source == source]
+        order += [at for at, layer in soft if layer.source == "history"]
+        order += [at for at, layer in soft if layer.keep == Keep.IF_ROOM]
+        order += [at for at, layer in soft if layer.keep == Keep.PREFERRED]
         return tuple(dict.fromkeys(order))
 
-    def _with(self, name: str, value: Any) -> Recipe:
-        in_limits = {"max_context_tokens": "max_tokens"} | {
-            f.name: f.name for f in fields(ModelContextLimits) if f.name != "max_tokens"
-        }
-        if name == "max_context_tokens" and isinstance(value, int):
-            return replace(self, limits=self.limits.resized(value))
-        if name in in_limits:
-            return replace(self, limits=replace(self.limits, **{in_limits[name]: value}))
-        if name == "max_history_messages":
-            return replace(self, history=replace(self.history, max_messages=value))
-        if name in _LAYER_NAMES:
-            source, option = _LAYER_NAMES[name]
-            layers = [replace(x, **{option: value}) if x.source == source else x for x in self.layers]
-            return replace(self, layers=tuple(layers))
-        own = {f.name for f in fields(self)} | {"one_shot"}
+    def _key(self, name: str) -> str:
+        """What one of the recipe's own values is called in TOML."""
+        own = {f.name: key(f) for f in fields(self)} | {"one_shot": "one_shot"}
         if name not in own:
-            known = own | set(in_limits) | set(_LAYER_NAMES) | {"max_history_messages"}
+            known = own | _PART_VALUES | _LAYER_VALUES
             raise ConfigError(f"A recipe has no value {name!r}: {did_you_mean(name, known)}")
-        if name == "workspace_path" and value is not None:
-            value = str(value)
-        return replace(self, **{"one_shot_prompt" if name == "one_shot" else name: value})
+        return own[name]
 
 
-_LAYER_NAMES = {"skills_mode": ("skills", "mode"), "max_memory_entries": ("memory_file", "max_entries")}
+_PART_VALUES = {
+    "max_context_tokens": ("limits", "max_tokens"),
+    "memory_tokens": ("limits", "memory_tokens"),
+    "history_tokens": ("limits", "history_tokens"),
+    "reserved_response_tokens": ("limits", "reserved_response_tokens"),
+    "max_history_messages": ("history", "max_messages"),
+}
+_LAYER_VALUES = {
+    "skills_mode": ("skills", "mode"),
+    "max_memory_entries": ("memory_file", "max_entries"),
+}
+"""Values inside a part or a layer of a recipe, by the names under which they can be replaced."""
 
 
 def packaged() -> tuple[str, ...]:
@@ -193,15 +223,24 @@ def packaged_text(name: str) -> str:
     return read_recipe_text(_PACKAGED / f"{name}.toml")
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def read_recipe_text(path: Path) -> str:
+    """The text of a recipe's file. Raises ConfigError."""
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"There is no recipe file {str(path)!r}: check its path.") from None
-    except OSError as error:
-        raise ConfigError(f"The recipe {path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"The recipe {path} is not UTF-8: save it as UTF-8 text.") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"The recipe {str(path)!r} cannot be read: {reason}.") from error
 
 
 @cache
@@ -217,13 +256,12 @@ def parse(text: str, *, where: str) -> Recipe:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{where} is not valid TOML: {error}.") from error
     if isinstance(data.get("layers"), list):
         for at, layer in enumerate(data["layers"]):
             _check_layer_keys(layer, f"{where}.layers[{at}]")
-    recipe = from_dict(Recipe, data, where=where, unknown="refuse", error=ConfigError)
-    return check(recipe, where=where)
+    return from_dict(Recipe, data, where=where, unknown="refuse", error=ConfigError)
 
 
 def _check_layer_keys(layer: Any, where: str) -> None:
@@ -238,27 +276,41 @@ def _check_layer_keys(layer: Any, where: str) -> None:
             raise ConfigError(f"{where} ({source}) has an unknown key {name!r}: {did_you_mean(name, known)}")
 
 
-def check(recipe: Recipe, *, where: str) -> Recipe:
-    """The recipe itself, if its parts agree with each other.
+def check(recipe: Recipe) -> None:
+    """See that the parts of a recipe agree with each other.
 
     Raises:
-        ConfigError: a layer that must be there is missing, or numbers cannot be met.
+        ConfigError: a layer is missing or unknown, or numbers cannot be met.
     """
+    where = f"recipe {recipe.name!r}"
+    if not recipe.name.strip():
+        raise ConfigError("A recipe must have a name: receipts call it by that.")
     sources = [layer.source for layer in recipe.layers]
+    for source in sources:
+        if source not in KEYS_OF_LAYERS:
+            raise ConfigError(f"{where} has a layer {source!r}: {did_you_mean(source, KEYS_OF_LAYERS)}")
     if sources.count("history") != 1 or sources.count("message") != 1 or sources[-1] != "message":
         raise ConfigError(f"{where} must have one 'history' layer, and one 'message' layer as its last.")
-    shares = sum(layer.share for layer in recipe.layers)
-    if shares > 1.0 or any(layer.share < 0 for layer in recipe.layers):
-        raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
+    soft = {layer.source for layer in recipe.layers if layer.gives_way}
+    for source in recipe.give_way:
+        if source not in soft:
+            raise ConfigError(f"{where} names {source!r} in `give_way`: {did_you_mean(source, soft)}")
     for layer in recipe.layers:
+        if layer.tag and not _TAG.fullmatch(layer.tag):
+            raise ConfigError(f"{where} has the tag {layer.tag!r}: a tag has letters, digits, - and _ only.")
         if layer.keep == Keep.ALWAYS and layer.max_tokens is not None:
             raise ConfigError(f"{where} keeps {layer.source!r} always, so `max_tokens` cannot limit it.")
-    for source in recipe.give_way:
-        if source not in sources:
-            raise ConfigError(f"{where}.give_way names {source!r}: {did_you_mean(source, sources)}")
-    counts = [recipe.history.max_messages, recipe.history.max_tokens, recipe.history.keep_recent]
-    counts += [number for layer in recipe.layers for number in (layer.max_entries, layer.limit)]
-    if any(number is not None and number < 0 for number in counts):
-        raise ConfigError(f"{where} has a limit below zero: use zero for none, or leave it out.")
+    _check_numbers(recipe, where)
     recipe.limits.check()
-    return recipe
+
+
+def _check_numbers(recipe: Recipe, where: str) -> None:
+    shares = sum(layer.share for layer in recipe.layers)
+    if not (shares <= 1.0 and all(layer.share >= 0.0 for layer in recipe.layers)):
+        raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
+    history = recipe.history
+    counts = [history.max_messages, history.max_tokens, history.keep_recent]
+    for layer in recipe.layers:
+        counts += [layer.max_entries, layer.limit, layer.max_tokens, layer.max_chars]
+    if any(number is not None and number < 0 for number in counts) or not 0 <= recipe.ttl_seconds < inf:
+        raise ConfigError(f"{where} has a limit below zero: use zero for none, or leave it out.")

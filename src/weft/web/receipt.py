@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from weft.types.receipt import Receipt
 
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDTH, _LEFT, _BAR, _ROW, _TOP = 760, 130, 360, 24, 56
 _COLOURS = {
     "tools": "#8b949e",
@@ -46,7 +48,7 @@ def receipt_svg(receipt: Receipt) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y + 16}" '
-            f'viewBox="0 0 {_WIDTH} {y + 16}" role="img" aria-label="{escape(head)}" '
+            f'viewBox="0 0 {_WIDTH} {y + 16}" role="img" aria-label="{_xml(head)}" '
             'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="13">',
             f'<rect width="{_WIDTH}" height="{y + 16}" rx="8" fill="#0d1117"/>',
             _text(16, 32, f"receipt: {head}", fill="#e6edf3", weight="bold"),
@@ -73,8 +75,13 @@ def _bar(y: int, layer: str, tokens: int, share: float, titles: str) -> str:
 def _text(x: int, y: int, text: str, *, fill: str, weight: str = "normal", anchor: str = "start") -> str:
     return (
         f'<text x="{x}" y="{y}" fill="{fill}" font-weight="{weight}" text-anchor="{anchor}">'
-        f"{escape(_short(text, 92))}</text>"
+        f"{_xml(_short(text, 92))}</text>"
     )
+
+
+def _xml(text: str) -> str:
+    """Text that a picture may hold: what XML forbids is replaced, the rest escaped."""
+    return escape(_NOT_XML.sub("\ufffd", text))
 
 
 def _short(text: str, width: int) -> str:

@@ -72,10 +72,10 @@ def progress(chunk: Mapping[str, Any]) -> tuple[int, int] | None:
 
 def _message(message: Message) -> dict[str, str] | None:
     """One message in a role the template knows. A tool's result is told as the user's text."""
-    text = _MARK.sub("< ", sendable(message.content)[0])
-    role = message.role
+    role, text = message.role, message.content
     if role == "tool":
-        role, text = "user", f"Result of {message.tool_name or 'a tool'}: {text}"
-    elif role not in _ROLES:
+        text = f"Result of {message.tool_name or 'a tool'}: {text}"
+    if role not in _ROLES:
         role = "user"
-    return {"role": role, "content": text} if text.strip() else None
+    harmless = _MARK.sub("< ", sendable(text)[0])
+    return {"role": role, "content": harmless} if message.content.strip() else None

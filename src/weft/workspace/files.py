@@ -66,7 +66,7 @@ class FileReader:
     """Reads text files below given roots and remembers them."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._remembered: dict[str, _Remembered] = {}
+        self._remembered: dict[FileAt, _Remembered] = {}
         self._monotonic = monotonic
         self.reads = 0
 
@@ -88,7 +88,7 @@ class FileReader:
         now = self._monotonic()
         found: dict[FileAt, FileText | None] = {}
         for file in files:
-            known = self._remembered.get(file.path)
+            known = self._remembered.get(file)
             if known is not None and known.settled and known.signature == _signature(file.path):
                 known.looked_at = now
                 found[file] = known.file
@@ -102,11 +102,12 @@ class FileReader:
         if changed:
             read = await asyncio.gather(*(asyncio.to_thread(self._read_anew, file) for file in changed))
             looked |= zip(changed, read, strict=True)
+            self.reads += len(changed)
         return looked
 
     def _kept(self, file: FileAt, reload: Reload, ttl_seconds: float) -> FileText | None:
         """What is remembered, where the reload rule does not even want a look at the disk."""
-        known = self._remembered.get(file.path)
+        known = self._remembered.get(file)
         if known is None or reload == "per_turn":
             return None
         if reload == "ttl" and self._monotonic() - known.looked_at >= ttl_seconds:
@@ -116,9 +117,8 @@ class FileReader:
     def _read_anew(self, file: FileAt) -> FileText:
         signature, started = _signature(file.path), time.time_ns()
         text = _read(file)
-        self.reads += 1
-        settled = not signature or signature[0] < started - _JUST_WRITTEN_NS
-        self._remembered[file.path] = _Remembered(text, signature, settled, self._monotonic())
+        settled = not signature or max(signature[0], signature[3]) < started - _JUST_WRITTEN_NS
+        self._remembered[file] = _Remembered(text, signature, settled, self._monotonic())
         if text.warning:
             _log.warning("%s", text.warning, extra={"path": file.path, "missing": text.missing})
         return text
@@ -203,9 +203,22 @@ def _text(path: str, handle: int) -> FileText:
 
 
 def _shortened(path: str, data: bytes, size: int) -> FileText:
-    """The beginning of a file that is too large, cut at a line's end, with a notice in its place."""
-    end = data.rfind(b"\n")
-    data = data[: end if end > 0 else len(data)]
-    text = data.decode("utf-8-sig", "replace").rstrip("\ufffd")
+    """The beginning of a file that is too large, never cut inside a character, with a notice behind it."""
+    line_end = data.rfind(b"\n")
+    near = line_end > len(data) - CHUNK_BYTES
+    data = data[: line_end if near else len(data) - _unfinished(data)]
     notice = f"[The file goes on: {len(data)} of {size} bytes are shown.]"
+    text = data.decode("utf-8-sig", "replace")
     return FileText(path, f"{text}\n{notice}", f"{path} is large: {len(data)} of {size} bytes were read.")
+
+
+def _unfinished(data: bytes) -> int:
+    """How many bytes at the end begin a character that is not complete."""
+    for length in range(1, min(4, len(data)) + 1):
+        byte = data[-length]
+        if byte >= 0xC0:
+            width = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return length if length < width else 0
+        if byte < 0x80:
+            return 0
+    return 0

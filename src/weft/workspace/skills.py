@@ -173,7 +173,7 @@ def _list_skills(folders: Sequence[Path]) -> list[FileAt]:
         try:
             with os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries)
-        except OSError:
+        except (OSError, ValueError):
             continue
         root = str(folder)
         places = (FileAt(root, f"{name}/{SKILL_FILE}", f"{root}/{name}/{SKILL_FILE}") for name in names)
@@ -213,16 +213,15 @@ def parse_skill(text: str, *, directory: str, path: str = "") -> Skill:
     data = _front_matter(front) if front is not None else {}
     name = _plain(data.get("name")) or directory
     description = _plain(data.get("description"))
-    trigger = data.get("trigger") or ""
     return Skill(
         name=name,
         description=description,
         body=body,
         content=text,
         directory=os.path.dirname(path),
-        trigger="|".join(map(str, trigger)) if isinstance(trigger, list) else str(trigger),
+        trigger="|".join(_texts(data.get("trigger"))),
         mcp_servers=tuple(_mcp_servers(data)),
-        requires_bins=tuple(map(str, _inner(data, "metadata", "requires", "bins") or ())),
+        requires_bins=_texts(_inner(data, "metadata", "requires", "bins")),
         fields=data,
         warnings=tuple(_limits(name, description, directory)),
     )
@@ -238,20 +237,22 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
 
 
 def _front_matter(text: str) -> dict[str, Any]:
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        data, problem = None, str(error).replace("\n", " ")
-    else:
-        problem = "it is neither YAML nor TOML"
-    if isinstance(data, dict):
-        return {str(key): value for key, value in data.items()}
-    if data is None and not text.strip():
-        return {}
+    """TOML or YAML as plain text, lists and tables; YAML's other types are left as they are written.
+
+    Raises:
+        ValueError: it is neither.
+    """
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        raise ValueError(problem) from None
+    except (tomllib.TOMLDecodeError, RecursionError):
+        pass
+    try:
+        data = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes nothing but text
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    if not isinstance(data, dict):
+        raise ValueError("it is neither YAML nor TOML")
+    return {str(key): value for key, value in data.items()}
 
 
 def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:
@@ -259,16 +260,25 @@ def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:
     table = data.get("mcp")
     for name, server in table.items() if isinstance(table, dict) else ():
         if isinstance(server, dict) and server.get("command"):
-            args = tuple(map(str, server.get("args") or ()))
-            yield McpServer(name=str(name), command=str(server["command"]), args=args)
+            yield McpServer(
+                name=str(name), command=_plain(server["command"]), args=_texts(server.get("args"))
+            )
     for key, value in data.items():
-        if key.startswith("mcp-") and (words := shlex.split(str(value))):
+        if key.startswith("mcp-") and (words := shlex.split(_plain(value))):
             yield McpServer(name=key.removeprefix("mcp-"), command=words[0], args=tuple(words[1:]))
 
 
 def _plain(value: Any) -> str:
-    """A text of the front matter; a list or a table where a text belongs counts as none."""
-    return str(value).strip() if isinstance(value, str | int | float) else ""
+    """A text of the front matter; a list, a table or YAML's null where a text belongs counts as none."""
+    text = str(value).strip() if isinstance(value, str | int | float) else ""
+    return "" if text in ("null", "~") else text
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """A list of texts, where one text alone stands for a list of one."""
+    if isinstance(value, list):
+        return tuple(text for item in value if (text := _plain(item)))
+    return (text,) if (text := _plain(value)) else ()
 
 
 def _inner(data: Any, *keys: str) -> Any:
