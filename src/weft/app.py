@@ -19,6 +19,7 @@ from weft.store.plain import PlainMessages
 from weft.turn.build import ContextBuilder
 from weft.turn.run import Turn, run_turn, with_provider
 from weft.types.context import Context
+from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.reply import Event, Reply
 
@@ -66,7 +67,7 @@ class App:
         return Turn(
             builder=builder,
             provider=self.provider,
-            provider_reason=self.choice.why,
+            provider_reason=self.choice.reason,
             log=self.messages,
             session_id=session or "",
         )
@@ -111,7 +112,8 @@ def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> 
 def make_provider(name: str, config: Config) -> Provider:
     """The provider of that name, with its settings."""
     if name == "scripted":
-        return ScriptedProvider(config.scripted.replies)
+        info = ModelInfo(id=config.model or "scripted", provider="scripted")
+        return ScriptedProvider(config.scripted.replies, info=info)
     provider = LocalProvider(config.local)
     if config.model not in (None, provider.info.id):
         raise ConfigError(

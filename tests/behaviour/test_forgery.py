@@ -47,9 +47,9 @@ RECIPES = ("chai", "miniclaw", "omega", "pattern", "weft")
 def _builder(recipe: str, workspace: Path, text: str) -> weft.ContextBuilder:
     """A builder in which every place that outside text can reach holds this text."""
     for name in ("SOUL.md", "AGENTS.md", "USER.md", "TOOLS.md"):
-        (workspace / name).write_text(f"x {text}", "utf-8")
+        (workspace / name).write_text(text, "utf-8")
     (workspace / "memory").mkdir(exist_ok=True)
-    (workspace / "memory" / "MEMORY.md").write_text(f"- {text}\n- x", "utf-8")
+    (workspace / "memory" / "MEMORY.md").write_text(f"x{text}\n{text}\n- x", "utf-8")
     (workspace / "skills" / "s").mkdir(parents=True, exist_ok=True)
     (workspace / "skills" / "s" / "SKILL.md").write_text(f"x\n{text}", "utf-8")
     sender = "c:s"
@@ -69,7 +69,7 @@ def _builder(recipe: str, workspace: Path, text: str) -> weft.ContextBuilder:
         messages=PlainMessages([weft.Message(role="user", content=text)]),
         facts=PlainFacts({sender: [weft.Fact(key=text, value=text)]}),
         summaries=PlainSummaries({("c", "s"): [weft.Summary(text=text)]}),
-        tasks=PlainTasks({sender: [weft.Task(id="1", text=text, action=text)]}),
+        tasks=PlainTasks({sender: [weft.Task(id=text, text=text, action=text, repeat=text)]}),
         recall=PlainRecall({sender: [weft.Recalled(text=text, speaker=text)]}),
     )
     return (

@@ -10,6 +10,8 @@ from weft.context.plan import Materials, plan
 from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
+from weft.tokens import COUNTERS
+from weft.types.neutral import without_tags
 from weft.types.records import Tail
 from weft.types.section import Keep, Offer, Section, Withheld
 
@@ -186,3 +188,28 @@ def test_a_context_and_its_receipt_survive_json(made: Materials) -> None:
     assert loaded == context
     assert loaded.receipt == context.receipt
     assert weft.Context.from_json(context.to_json()) == context
+
+
+@settings(max_examples=300, deadline=None)
+@given(materials())
+def test_nothing_gives_way_where_everything_fits(made: Materials) -> None:
+    wide = replace(made, limits=replace(made.limits, max_tokens=10**9))
+    everything = plan(wide)
+
+    decided = plan(
+        replace(
+            made, limits=replace(made.limits, max_tokens=max(everything.total, 1), reserved_response_tokens=0)
+        )
+    )
+
+    assert decided.kept == everything.kept
+    assert decided.cut == everything.cut
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(("<block:x>", "</context:y>", "words ", "<")), min_size=1).map("".join))
+def test_a_message_is_never_priced_below_what_is_sent(text: str) -> None:
+    for count in COUNTERS.values():
+        message = weft.Message(role="user", content=text)
+
+        assert count.message(message) >= count.text(without_tags(text))

@@ -85,7 +85,7 @@ def test_those_that_this_version_cannot_talk_to_are_passed_over_and_told() -> No
     )
 
     assert choice.provider == "local"
-    assert choice.why.startswith("nothing else is set up")
+    assert choice.reason.startswith("the embedded model needs no network and no account; OPENAI_API_KEY")
     assert choice.passed_over == (
         "OPENAI_API_KEY is set, but this version cannot talk to openai yet",
         "GEMINI_API_KEY is set, but this version cannot talk to gemini yet",

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import weft
+from weft.types.recipe import Reload
 from weft.workspace import files
 from weft.workspace.files import CAP_BYTES, LARGE_BYTES, FileAt, FileReader, FileText, file_at, open_workspace
 
@@ -211,7 +212,7 @@ async def test_such_a_change_is_noticed_in_a_file_that_was_just_copied_with_its_
     ],
 )
 async def test_the_reload_rule_says_when_a_change_is_seen(
-    tmp_path: Path, passed: float, reload: files.Reload, expected: str
+    tmp_path: Path, passed: float, reload: Reload, expected: str
 ) -> None:
     clock = Clock()
     reader = FileReader(monotonic=clock)

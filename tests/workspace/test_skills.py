@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from weft.types.context import McpServer
+from weft.types.recipe import Reload
 from weft.workspace import files
-from weft.workspace.files import FileReader, Reload
+from weft.workspace.files import FileReader
 from weft.workspace.skills import LeftOut, Skill, SkillLoader, Skills, parse_skill, split_front_matter
 
 

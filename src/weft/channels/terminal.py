@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from weft.types.neutral import printable
 from weft.types.receipt import Receipt, ReceiptItem
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta
 
@@ -46,7 +47,7 @@ async def show_answer(events: AsyncIterator[Event], out: Console, err: Console) 
                     progress.update(task, description="reading tokens", completed=done, total=total)
                 case TextDelta(text):
                     progress.stop()
-                    out.file.write(text)
+                    out.file.write(printable(text) if out.is_terminal else text)
                     out.file.flush()
                 case Done(reply):
                     progress.stop()
@@ -62,14 +63,14 @@ def show_receipt(receipt: Receipt, out: Console) -> None:
     if receipt.dropped:
         out.print(_dropped(receipt.dropped))
     for warning in receipt.warnings:
-        out.print(f"[yellow]![/] [dim]{escape(warning)}[/]", highlight=False)
+        out.print(f"[yellow]![/] [dim]{escape(printable(warning))}[/]", soft_wrap=True)
     if receipt.provider:
         model = f" ({receipt.model})" if receipt.model else ""
         line = f"asked {receipt.provider}{model}: {receipt.provider_reason}"
-        out.print(f"[dim]{escape(line)}[/]", highlight=False)
+        out.print(f"[dim]{escape(printable(line))}[/]", soft_wrap=True)
     if usage := receipt.usage:
         line = f"it read {usage.input_tokens} of its own tokens ({usage.cached_tokens} from its cache) "
-        out.print(f"[dim]{line}and wrote {usage.output_tokens}[/]", highlight=False)
+        out.print(f"[dim]{line}and wrote {usage.output_tokens}[/]", soft_wrap=True)
 
 
 def _headline(receipt: Receipt) -> Text:
@@ -97,13 +98,13 @@ def _layers(receipt: Receipt) -> Table:
         filled = round(tokens / largest * _BAR_WIDTH) or (1 if tokens else 0)
         bar = Text("█" * filled, style=colour) + Text("░" * (_BAR_WIDTH - filled), style="dim")
         titles = ", ".join(item.title for item in receipt.kept if item.layer == layer)
-        table.add_row(Text(layer, style=colour), bar, f"{tokens:,}", Text(titles, style="dim"))
+        table.add_row(Text(layer, style=colour), bar, f"{tokens:,}", Text(printable(titles), style="dim"))
     return table
 
 
 def _dropped(items: tuple[ReceiptItem, ...]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     for item in items:
-        what = Text.assemble(("left out ", "red"), f"{item.layer}: {item.title}")
-        table.add_row(what, f"{item.tokens:,}", Text(item.reason, style="dim"))
+        what = Text.assemble(("left out ", "red"), printable(f"{item.layer}: {item.title}"))
+        table.add_row(what, f"{item.tokens:,}", Text(printable(item.reason), style="dim"))
     return table

@@ -20,6 +20,7 @@ from weft.cli.options import (
     message,
     out,
     run,
+    say,
     settings,
     write,
 )
@@ -66,7 +67,7 @@ def context(
     elif explain and built.receipt is not None:
         show_receipt(built.receipt, out)
     else:
-        typer.echo(written(built))
+        say(written(built))
 
 
 async def _build(config: Config, text: str) -> Context:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from weft.app import connect
 from weft.channels.terminal import show_answer, show_receipt
@@ -32,9 +33,8 @@ def demo(
     """See it work: a sample workspace, one question, its receipt."""
     workspace = make_sample(folder)
     history = read_conversation(folder / "conversation.jsonl")
-    out.print(
-        f"[dim]A sample workspace is in {workspace}, with a conversation of {len(history)} messages.[/]"
-    )
+    where = escape(str(workspace))
+    out.print(f"[dim]A sample workspace is in {where}, with a conversation of {len(history)} messages.[/]")
     out.print(f"\n[bold]> {QUESTION}[/]")
     config = Config(workspace=str(workspace), provider=provider, context=LIMITS)
 
@@ -50,7 +50,7 @@ def demo(
 
     run(work())
     program = "weft" if shutil.which("weft") else sys.argv[0]
-    out.print(f'\n[dim]See all of it: {program} context -w {workspace} "{QUESTION}"[/]', soft_wrap=True)
+    out.print(f'\n[dim]See all of it: {escape(program)} context -w {where} "{QUESTION}"[/]', soft_wrap=True)
 
 
 def make_sample(folder: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from weft.cli.options import Workspace, out, write
 from weft.config import find_paths
@@ -34,11 +35,11 @@ def init(
     made = kept = 0
     for path, text in plan.items():
         if path.exists() and not (force and _may_replace(path)):
-            out.print(f"[dim]kept    {path}[/]")
+            out.print(f"[dim]kept    {escape(str(path))}[/]", soft_wrap=True)
             kept += 1
             continue
         write(path, text)
-        out.print(f"[green]made[/]    {path}")
+        out.print(f"[green]made[/]    {escape(str(path))}", soft_wrap=True)
         made += 1
     out.print(f'{made} files made, {kept} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"')
 

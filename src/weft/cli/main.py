@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from weft.errors import WeftError, did_you_mean
+from weft.types.neutral import printable
 
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {
@@ -90,8 +92,15 @@ def main() -> None:
     try:
         app()
     except WeftError as error:
-        typer.secho(f"weft: {error}", fg="red" if sys.stderr.isatty() else None, err=True)
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
     except BrokenPipeError:
-        sys.stderr.close()
+        # Nobody reads any more: say nothing, and let Python not try to flush either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        _fail(f"The output cannot be written: {error.strerror}.", 1)
+
+
+def _fail(sentence: str, code: int) -> None:
+    typer.secho(f"weft: {printable(sentence)}", fg="red" if sys.stderr.isatty() else None, err=True)
+    sys.exit(code)

@@ -14,6 +14,7 @@ from rich.console import Console
 from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.clean import clean
+from weft.types.neutral import printable
 
 T = TypeVar("T")
 
@@ -62,6 +63,11 @@ def message(words: list[str] | None) -> str:
     for note in cleaned.notes:
         typer.echo(f"weft: {note}", err=True)
     return cleaned.text
+
+
+def say(text: str) -> None:
+    """Print text that comes from outside: as it is into a pipe, without control characters to a terminal."""
+    typer.echo(printable(text) if sys.stdout.isatty() else text)
 
 
 def _stdin() -> str:

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, out
+from weft.cli.options import AsJson, out, say
 from weft.errors import ConfigError, did_you_mean
 from weft.types.recipe import Recipe, packaged, packaged_text, read_recipe_text
 
@@ -25,7 +25,7 @@ def list_recipes(as_json: AsJson = False) -> None:
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for recipe in recipes:
-        table.add_row(f"[bold]{recipe.name}[/]", recipe.description)
+        table.add_row(f"[bold]{escape(recipe.name)}[/]", escape(recipe.description))
     out.print(table)
 
 
@@ -37,7 +37,7 @@ def show(name: str = typer.Argument(metavar="NAME|FILE"), as_json: AsJson = Fals
     elif name in packaged():
         typer.echo(packaged_text(name).rstrip())
     elif Path(name).is_file():
-        typer.echo(read_recipe_text(Path(name)).rstrip())
+        say(read_recipe_text(Path(name)).rstrip())
     else:
         raise ConfigError(f"There is no recipe {name!r}: {did_you_mean(name, packaged())}")
 

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, Workspace, out, run, settings
+from weft.cli.options import AsJson, Workspace, out, run, say, settings
 from weft.errors import ConfigError, WorkspaceError, did_you_mean
 from weft.workspace.files import FileReader, open_workspace
 from weft.workspace.skills import SKILL_FILE, LeftOut, SkillLoader, Skills
@@ -51,7 +51,7 @@ def show(name: str, workspace: Workspace = None) -> None:
     found = {skill.name: skill for skill in _load(workspace).found}
     if name not in found:
         raise ConfigError(f"There is no skill {name!r}: {did_you_mean(name, found)}")
-    typer.echo(found[name].content.rstrip())
+    say(found[name].content.rstrip())
 
 
 @app.command()

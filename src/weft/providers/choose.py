@@ -31,6 +31,11 @@ class Choice:
     why: str
     passed_over: tuple[str, ...] = ()
 
+    @property
+    def reason(self) -> str:
+        """Why this one, and why not those before it."""
+        return "; ".join((self.why, *self.passed_over))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
@@ -64,7 +69,7 @@ def choose(explicit: str | None, around: Surroundings) -> Choice:
         passed_over.append("Ollama is running, but this version cannot talk to it yet")
     lacks = around.embedded_lacks()
     if lacks is None:
-        why = "nothing else is set up, and the embedded model needs no network and no account"
+        why = "the embedded model needs no network and no account"
         return Choice(provider="local", why=why, passed_over=tuple(passed_over))
     raise ProviderError(f"No model can be reached, and {lacks}.")
 
@@ -74,7 +79,10 @@ def _explicit(name: str, built_in: Collection[str]) -> Choice:
         return Choice(provider=name, why="it was asked for")
     if name in VENDORS:
         raise ConfigError(f"This version cannot talk to {name!r} yet: use {' or '.join(sorted(built_in))}.")
-    raise ConfigError(f"There is no provider {name!r}: {did_you_mean(name, built_in)}")
+    meant = did_you_mean(name, {*built_in, *VENDORS})
+    if not meant.startswith("did"):
+        meant = did_you_mean(name, built_in)
+    raise ConfigError(f"There is no provider {name!r}: {meant}")
 
 
 def ollama_runs(environ: Mapping[str, str]) -> bool:

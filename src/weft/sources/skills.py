@@ -33,6 +33,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
         reload=layer.reload or request.recipe.reload,
         ttl_seconds=request.recipe.ttl_seconds,
         disabled=files.disabled_skills,
+        workspace=files.workspace,
     )
     warnings = loaded.warnings
     withheld = [Withheld(title=out.name, tokens=0, reason=out.reason) for out in loaded.left_out]

@@ -106,10 +106,15 @@ class Context(Json):
         """History and message as they are sent: tags made harmless, the turn's sections in front."""
         history, message = list(self.history), self.current_message
         if self.tagged:
-            history = [
-                replace(m, content=without_tags(m.content)) if "<" in m.content else m for m in history
-            ]
+            history = [_without_tags(message) for message in history]
             message = without_tags(message)
         before = self.turn_text
         history.append(Message(role="user", content=f"{before}\n\n{message}" if before else message))
         return history
+
+
+def _without_tags(message: Message) -> Message:
+    content, tool_name = without_tags(message.content), message.tool_name and without_tags(message.tool_name)
+    if content is message.content and tool_name is message.tool_name:
+        return message
+    return replace(message, content=content, tool_name=tool_name)

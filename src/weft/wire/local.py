@@ -1,7 +1,7 @@
 """The dialect of the embedded model: chat messages in three roles, and nothing that its template reads.
 
 The template is applied to the text of the messages, so a mark such as `<|im_start|>` inside a message
-would begin a new one. It is broken up here, where the dialect is known.
+would begin a new one. Such marks, of the common templates, are broken up here, where the dialect is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.types.neutral import sendable
 from weft.types.receipt import Usage
 from weft.types.reply import Reply
 
-_MARK = re.compile(r"<(?=\|)")
+_MARK = re.compile(r"<(?=\||/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
 _ROLES = frozenset({"system", "user", "assistant"})
 
 
@@ -77,5 +77,5 @@ def _message(message: Message) -> dict[str, str] | None:
         text = f"Result of {message.tool_name or 'a tool'}: {text}"
     if role not in _ROLES:
         role = "user"
-    harmless = _MARK.sub("< ", sendable(text)[0])
+    harmless = _MARK.sub(r"\g<0> ", sendable(text)[0])
     return {"role": role, "content": harmless} if message.content.strip() else None

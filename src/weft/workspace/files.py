@@ -15,16 +15,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from weft.errors import WorkspaceError
+from weft.types.recipe import Reload
 
 LARGE_BYTES = 1_000_000
 """Above this size a file is read in chunks, and only up to the cap."""
 CAP_BYTES = 4_000_000
 CHUNK_BYTES = 256_000
-
-Reload = Literal["startup", "per_turn", "ttl"]
 
 
 class FileAt(NamedTuple):
@@ -68,6 +67,9 @@ class FileReader:
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._remembered: dict[FileAt, _Remembered] = {}
         self._monotonic = monotonic
+        self._waiting: set[FileAt] = set()
+        self._looking: asyncio.Task[dict[FileAt, FileText | None]] | None = None
+        self._reading: dict[FileAt, asyncio.Task[FileText]] = {}
         self.reads = 0
 
     def forget(self) -> None:
@@ -80,7 +82,8 @@ class FileReader:
         """The named files, in the order given. Those that changed are read at the same time."""
         found = {file: self._kept(file, reload, ttl_seconds) for file in files}
         if unsure := [file for file, known in found.items() if known is None]:
-            found |= await self.refresh(await asyncio.to_thread(self.look, unsure))
+            looked = await self._look_together(unsure)
+            found |= await self.refresh({file: looked[file] for file in unsure})
         return [known for file in files if (known := found[file]) is not None]
 
     def look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
@@ -100,10 +103,32 @@ class FileReader:
         """The same with the missing ones read, all at once."""
         changed = [file for file, known in looked.items() if known is None]
         if changed:
-            read = await asyncio.gather(*(asyncio.to_thread(self._read_anew, file) for file in changed))
+            read = await asyncio.gather(*(self._read_once(file) for file in changed))
             looked |= zip(changed, read, strict=True)
-            self.reads += len(changed)
         return looked
+
+    async def _look_together(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
+        """Look at files in one go with all who ask at this moment: a thread costs more than a look."""
+        loop = asyncio.get_running_loop()
+        if self._looking is None or self._looking.get_loop() is not loop:
+            self._waiting, self._looking = set(), loop.create_task(self._look_at_all())
+        self._waiting.update(files)
+        return await asyncio.shield(self._looking)
+
+    async def _look_at_all(self) -> dict[FileAt, FileText | None]:
+        await asyncio.sleep(0)
+        files, self._waiting, self._looking = self._waiting, set(), None
+        return await asyncio.to_thread(self.look, list(files))
+
+    async def _read_once(self, file: FileAt) -> FileText:
+        """Read a file; whoever wants it at the same moment shares the reading."""
+        loop = asyncio.get_running_loop()
+        task = self._reading.get(file)
+        if task is None or task.get_loop() is not loop:
+            self.reads += 1
+            task = self._reading[file] = loop.create_task(asyncio.to_thread(self._read_anew, file))
+            task.add_done_callback(lambda _: self._reading.pop(file, None))
+        return await asyncio.shield(task)
 
     def _kept(self, file: FileAt, reload: Reload, ttl_seconds: float) -> FileText | None:
         """What is remembered, where the reload rule does not even want a look at the disk."""

@@ -19,12 +19,14 @@ from typing import Any
 import yaml
 
 from weft.types.context import McpServer
-from weft.workspace.files import FileAt, FileReader, FileText, Reload, file_at
+from weft.types.recipe import Reload
+from weft.workspace.files import FileAt, FileReader, FileText, file_at
 
 SKILL_FILE = "SKILL.md"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_MAX_NAME, _MAX_DESCRIPTION = 64, 1024
+_MAX_NAME, _MAX_DESCRIPTION, _MAX_FRONT_MATTER = 64, 1024, 65_536
+_TEXT_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _log = logging.getLogger(__name__)
 
 
@@ -104,17 +106,21 @@ class SkillLoader:
         reload: Reload = "per_turn",
         ttl_seconds: float = 30.0,
         disabled: frozenset[str] = frozenset(),
+        workspace: Path | None = None,
     ) -> Skills:
-        """All skills of the folders. A later one takes the place of an earlier one of the same name."""
+        """All skills of the folders. A later one takes the place of an earlier one of the same name.
+
+        A folder below the workspace must really be there: a link that leads out of it is not followed.
+        """
         key = (tuple(map(str, folders)), disabled)
         known = self._listings.get(key)
         if known is not None and known.skills is not None:
             age = self._monotonic() - known.at
             if reload == "startup" or (reload == "ttl" and age < ttl_seconds):
                 return known.skills
-        looked = await self._reader.refresh(await asyncio.to_thread(self._look, folders))
+        looked = await self._reader.refresh(await asyncio.to_thread(self._look, folders, workspace))
         listing = _Listing(self._monotonic(), list(looked), tuple(looked.values()))
-        parsed = [self._parse(file, text) for file, text in looked.items() if text is not None]
+        parsed = await self._parse_all(looked)
         needed = {name for skill in parsed for name in _bins(skill)}
         listing.absent = tuple(sorted(name for name in needed if shutil.which(name) is None))
         if known is not None and _same(known, listing):
@@ -131,13 +137,24 @@ class SkillLoader:
         skill = _skill_or_left_out(text, folder.name)
         return _usable(skill, frozenset(), frozenset(name for name in _bins(skill) if not shutil.which(name)))
 
-    def _look(self, folders: Sequence[Path]) -> dict[FileAt, FileText | None]:
-        return self._reader.look(_list_skills(folders))
+    def _look(self, folders: Sequence[Path], workspace: Path | None) -> dict[FileAt, FileText | None]:
+        return self._reader.look(_list_skills(folders, workspace))
+
+    async def _parse_all(self, looked: Mapping[FileAt, FileText | None]) -> list[Skill | LeftOut]:
+        """Every skill as parsed; in a thread where one is new, since front matter may be long."""
+        texts = [(file, text) for file, text in looked.items() if text is not None]
+        known = all(self._parsed.get(file.path, (None,))[0] is text for file, text in texts)
+        if known:
+            return [self._parse(file, text) for file, text in texts]
+        return await asyncio.to_thread(lambda: [self._parse(file, text) for file, text in texts])
 
     def _parse(self, file: FileAt, text: FileText) -> Skill | LeftOut:
         known = self._parsed.get(file.path)
         if known is None or known[0] is not text:
-            known = self._parsed[file.path] = (text, _skill_or_left_out(text, os.path.dirname(file.name)))
+            known = self._parsed[file.path] = (
+                text,
+                _skill_or_left_out(text, os.path.basename(os.path.dirname(file.name))),
+            )
         return known[1]
 
 
@@ -157,8 +174,11 @@ def _choose(parsed: Sequence[Skill | LeftOut], disabled: frozenset[str], absent:
         skill = _usable(one, disabled, absent)
         if isinstance(skill, LeftOut):
             left_out.append(skill)
-        else:
-            found[skill.name] = skill
+            continue
+        if skill.name in found:
+            reason = f"replaced by the one of the same name in {skill.directory}"
+            left_out.append(LeftOut(name=skill.name, reason=reason))
+        found[skill.name] = skill
     return Skills(found=tuple(found.values()), left_out=tuple(left_out))
 
 
@@ -166,7 +186,7 @@ def _bins(skill: Skill | LeftOut) -> tuple[str, ...]:
     return skill.requires_bins if isinstance(skill, Skill) else ()
 
 
-def _list_skills(folders: Sequence[Path]) -> list[FileAt]:
+def _list_skills(folders: Sequence[Path], workspace: Path | None) -> list[FileAt]:
     """Every sub-folder that holds a SKILL.md, by name within each folder."""
     files: list[FileAt] = []
     for folder in folders:
@@ -175,8 +195,12 @@ def _list_skills(folders: Sequence[Path]) -> list[FileAt]:
                 names = sorted(entry.name for entry in entries)
         except (OSError, ValueError):
             continue
-        root = str(folder)
-        places = (FileAt(root, f"{name}/{SKILL_FILE}", f"{root}/{name}/{SKILL_FILE}") for name in names)
+        root = workspace if workspace is not None and folder.is_relative_to(workspace) else folder
+        prefix = "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
+        places = (
+            FileAt(str(root), f"{prefix}{name}/{SKILL_FILE}", f"{folder}/{name}/{SKILL_FILE}")
+            for name in names
+        )
         files += [file for file in places if os.path.lexists(file.path)]
     return files
 
@@ -242,12 +266,14 @@ def _front_matter(text: str) -> dict[str, Any]:
     Raises:
         ValueError: it is neither.
     """
+    if len(text) > _MAX_FRONT_MATTER:
+        raise ValueError(f"it has {len(text)} characters, and {_MAX_FRONT_MATTER} are allowed")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         pass
     try:
-        data = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes nothing but text
+        data = yaml.load(text, Loader=_TEXT_LOADER)  # noqa: S506 - it makes nothing but text
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split())) from None
     if not isinstance(data, dict):

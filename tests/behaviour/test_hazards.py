@@ -1,0 +1,139 @@
+"""Hostile or unlucky surroundings: long runs, links, many at once, terminals."""
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import weft
+from weft.channels.terminal import show_answer, show_receipt
+from weft.providers.scripted import ScriptedProvider
+from weft.types.neutral import inert, without_labels, without_tags
+
+from samples import write_workspace
+
+
+@pytest.mark.parametrize("clean", [without_tags, inert, without_labels])
+@pytest.mark.parametrize("hostile", ["<" + " " * 500_000, "< " * 250_000, "<" * 500_000, "\n\\" * 250_000])
+def test_a_long_run_of_marks_costs_no_more_than_its_length(clean: object, hostile: str) -> None:
+    # A pattern that looks again and again would take hours here, not milliseconds.
+    assert callable(clean)
+    assert len(clean(hostile)) >= len(hostile)
+
+
+async def test_many_builds_at_once_read_every_file_once(tmp_path: Path) -> None:
+    builder = weft.ContextBuilder().with_workspace(write_workspace(tmp_path))
+
+    contexts = await asyncio.gather(*(builder.build(f"question {n}") for n in range(10)))
+
+    assert len({context.system_prompt for context in contexts}) == 1
+    assert builder._settings.files.reader.reads == 7
+
+
+async def test_a_list_of_messages_is_counted_once_however_often_it_is_given() -> None:
+    history = [weft.Message(role="user", content=f"message {n}") for n in range(100)]
+    builder = weft.ContextBuilder()
+
+    first = builder.with_messages(history)
+    again = builder.with_messages(history)
+    other = builder.with_messages(list(history))
+
+    assert first._settings.messages is again._settings.messages
+    assert other._settings.messages is not first._settings.messages
+
+
+async def test_messages_may_come_from_a_generator() -> None:
+    said = (weft.Message(role="user", content=f"message {n}") for n in range(3))
+
+    context = await weft.ContextBuilder().with_messages(said).build("Hi")
+
+    assert len(context.history) == 3
+
+
+async def test_a_skills_folder_that_leads_out_of_the_workspace_is_not_followed(tmp_path: Path) -> None:
+    outside = write_workspace(tmp_path / "outside")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "skills").symlink_to(outside / "skills")
+
+    context = await weft.ContextBuilder().with_workspace(workspace).build("Hi")
+
+    assert context.receipt is not None
+    assert "packing" not in context.system_prompt
+    assert any("leads out" in warning for warning in context.receipt.warnings)
+
+
+async def test_a_block_too_large_for_the_memory_hides_no_other() -> None:
+    from weft.memory.plain import PlainBlocks
+
+    blocks = PlainBlocks(
+        {
+            "a": [
+                weft.RenderedBlock(id="1", label="big", content="x " * 13_000, pinned=True),
+                weft.RenderedBlock(id="2", label="small", content="kept", pinned=True),
+            ]
+        }
+    )
+
+    context = await weft.ContextBuilder(blocks).for_agent("a").build("Hi")
+
+    assert context.receipt is not None
+    assert "<block:small" in context.system_prompt
+    (dropped,) = [item for item in context.receipt.dropped if item.layer == "blocks"]
+    assert (dropped.title, "12000 tokens for memory blocks" in dropped.reason) == ("big", True)
+
+
+async def test_a_terminal_gets_no_control_characters_from_outside(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path)
+    (workspace / "memory" / "MEMORY.md").write_text("- x \x1b]0;owned\x07 \x1b[2J y\n", "utf-8")
+    context = await weft.ContextBuilder().with_workspace(workspace).build("Hi")
+    provider = ScriptedProvider(["an \x1b[31manswer\x07"])
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, color_system=None, width=200)
+
+    assert context.receipt is not None
+    show_receipt(context.receipt, terminal)
+    await show_answer(provider.stream(context), terminal, Console(file=io.StringIO()))
+
+    assert "\x1b]0;" not in screen.getvalue()
+    assert "\x07" not in screen.getvalue()
+    assert "\\x1b[31manswer" in screen.getvalue()
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full to write to")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "weft", "context", "-p", "scripted", "x" * 100_000],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            timeout=60,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["a[/]b", "[red]x", "[/bold]"])
+def test_names_that_look_like_markup_are_printed_as_they_are(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "init", "--workspace", str(tmp_path / name)],
+        capture_output=True,
+        text=True,
+        env={"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path / name / "SOUL.md") in done.stdout
