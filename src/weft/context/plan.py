@@ -43,6 +43,14 @@ class Materials:
         return counter(self.recipe.tokens)
 
     @cached_property
+    def places(self) -> tuple[Place, ...]:
+        return self.recipe.places
+
+    @cached_property
+    def tool_tokens(self) -> tuple[int, ...]:
+        return tuple(self.counter.tool(tool) for tool in self.tools)
+
+    @cached_property
     def sent_message(self) -> str:
         """The message as the model gets it: a recipe with tags makes those in the message harmless."""
         return without_tags(self.message) if self.recipe.tagged else self.message
@@ -99,7 +107,7 @@ def plan(materials: Materials) -> Plan:
         if not _can_give(shelves, fitted, window):
             return _overflowing(drafted)
         fitted = fit(shelves, window, room, order=order, history_at=history_at)
-        drafted = _draft(materials, window, shelves, fitted)
+        drafted = _draft(materials, window, shelves, fitted, drafted)
         room -= max(drafted.over, 0)
     return drafted
 
@@ -169,16 +177,18 @@ def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[She
     return shelves
 
 
-def _draft(materials: Materials, window: Window, shelves: Sequence[Shelf], fitted: Fitted) -> Plan:
-    """Write the sections out and add up what they really cost."""
+def _draft(
+    materials: Materials, window: Window, shelves: Sequence[Shelf], fitted: Fitted, before: Plan | None = None
+) -> Plan:
+    """Write the sections out and add up what they really cost; what an earlier draft wrote is taken over."""
     kept = tuple(frozenset(shelf.order[:number]) for shelf, number in zip(shelves, fitted.kept, strict=True))
     written = tuple(
-        _written(offer, shown, place, materials.counter)
-        for offer, shown, place in zip(materials.offers, kept, materials.recipe.places, strict=True)
+        before.written[at] if before and before.kept[at] == shown else _written(materials, at, shown)
+        for at, shown in enumerate(kept)
     )
     sections = [section for layer in written for section in layer]
     count = materials.counter
-    tool_tokens = _tool_tokens(materials)
+    tool_tokens = materials.tool_tokens
     message_tokens = count.text(materials.sent_message)
     history_tokens = window.costs[fitted.cut]
     history_length = len(window.tail.entries) - window.cuts[fitted.cut]
@@ -207,8 +217,9 @@ def _draft(materials: Materials, window: Window, shelves: Sequence[Shelf], fitte
     )
 
 
-def _written(offer: Offer, shown: frozenset[int], place: Place, count: Counter) -> tuple[Section, ...]:
+def _written(materials: Materials, at: int, shown: frozenset[int]) -> tuple[Section, ...]:
     """The sections of one layer: its pieces as one text, or each on its own."""
+    offer, place, count = materials.offers[at], materials.places[at], materials.counter
     pieces = [piece for at, piece in enumerate(offer.pieces) if at in shown]
     if not pieces:
         return ()
@@ -244,10 +255,6 @@ def _framing(materials: Materials, sections: Sequence[Section], history_length: 
         last = sum(len(s.text) + 2 for s in turn) + len(materials.sent_message)
         whole += count.tokens(last) - sum(s.tokens for s in turn) - count.text(materials.sent_message)
     return whole
-
-
-def _tool_tokens(materials: Materials) -> tuple[int, ...]:
-    return tuple(materials.counter.tool(tool) for tool in materials.tools)
 
 
 def _can_give(shelves: Sequence[Shelf], fitted: Fitted, window: Window) -> bool:

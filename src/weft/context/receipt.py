@@ -36,7 +36,7 @@ def account(plan: Plan, *, warnings: tuple[str, ...] = ()) -> Receipt:
 
 def _layer(plan: Plan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
     """What a layer shows, then what it does not: pieces that lost their place, and what was withheld."""
-    offer, place = plan.materials.offers[at], plan.materials.recipe.places[at]
+    offer, place = plan.materials.offers[at], plan.materials.places[at]
     for section in plan.written[at]:
         yield _of(section, place, tokens=section.tokens, kept=True, reason=section.why)
     gave_way = _GAVE_WAY.format(limit=plan.materials.limits.ceiling)

@@ -22,6 +22,8 @@ def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:
     """
     known = frozenset(recipe.history.roles)
     calls_known = "tool" in known
+    if calls_known and known.issuperset({entry.message.role for entry in tail.entries}):
+        return tail, 0
     strangers = [
         at
         for at, entry in enumerate(tail.entries)

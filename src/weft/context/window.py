@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -105,18 +106,19 @@ def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, *, tot
 def _cuts(tail: Tail, rule: HistoryRule) -> tuple[int, ...]:
     """Where a window may begin: ascending positions, the last one past the end."""
     entries = tail.entries
-    inside = _inside_calls(entries)
-    by_exchange = rule.unit == "exchange"
+    roles = [entry.message.role for entry in entries]
+    inside = _inside_calls(entries) if "tool" in roles else frozenset()
+    allowed = (
+        range(len(roles)) if rule.unit == "message" else [at for at, r in enumerate(roles) if r == "user"]
+    )
+    cuts = [at for at in allowed if at not in inside] if inside else list(allowed)
     whole = not tail.messages_before
-    allowed = [
-        at
-        for at, entry in enumerate(entries)
-        if (at == 0 and whole) or (at not in inside and (not by_exchange or entry.message.role == "user"))
-    ]
-    return (*allowed, len(entries))
+    if whole and roles and cuts[:1] != [0]:
+        cuts.insert(0, 0)
+    return (*cuts, len(roles))
 
 
-def _inside_calls(entries: Sequence[Entry]) -> set[int]:
+def _inside_calls(entries: Sequence[Entry]) -> AbstractSet[int]:
     """Positions that lie behind a call and at or before its last result: no cut may fall there.
 
     A result whose call is not in sight belongs to a call before it, so a window cannot begin with it.

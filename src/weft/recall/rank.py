@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from unicodedata import normalize
@@ -25,19 +24,33 @@ _STOP = frozenset(
 )
 
 
+class Index:
+    """Texts made ready to be ranked again and again."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        bags = [terms(text) for text in texts]
+        average = sum(map(len, bags)) / max(len(bags), 1) or 1.0
+        self._lengths = [0.7 + 0.3 * len(bag) / average for bag in bags]
+        self._places: dict[str, list[int]] = {}
+        for at, bag in enumerate(bags):
+            for term in frozenset(bag):
+                self._places.setdefault(term, []).append(at)
+
+    def relevance(self, query: str) -> list[float]:
+        """One score for each text; zero means that no telling word is shared."""
+        number = len(self._lengths)
+        scores = [0.0] * number
+        for term in frozenset(terms(query)):
+            places = self._places.get(term, ())
+            rarity = math.log(1 + (number - len(places) + 0.5) / (len(places) + 0.5))
+            for at in places:
+                scores[at] += rarity / self._lengths[at]
+        return scores
+
+
 def relevance(query: str, texts: Sequence[str]) -> list[float]:
     """One score for each text; zero means that no telling word is shared."""
-    wanted = frozenset(terms(query))
-    if not wanted or not texts:
-        return [0.0] * len(texts)
-    bags = [terms(text) for text in texts]
-    found_in = Counter(term for bag in bags for term in wanted.intersection(bag))
-    average = sum(map(len, bags)) / len(bags) or 1.0
-    rarity = {term: math.log(1 + (len(bags) - n + 0.5) / (n + 0.5)) for term, n in found_in.items()}
-    return [
-        sum(rarity[term] for term in wanted.intersection(bag)) / (0.7 + 0.3 * len(bag) / average)
-        for bag in bags
-    ]
+    return Index(texts).relevance(query)
 
 
 def terms(text: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from weft.recall.rank import relevance
+from weft.recall.rank import Index
 from weft.sources.base import Request, nothing, piece, under_title
 from weft.tokens import Counter
 from weft.types.neutral import one_line
@@ -23,8 +23,8 @@ async def offer(request: Request, layer: Layer) -> Offer:
     if file is None:
         return nothing(layer)
     warnings = (file.warning,) if file.warning else ()
-    found, prices = _priced(file.text or "", request.counter)
-    scores = relevance(request.message, found)
+    found, prices, index = _prepared(file.text or "", request.counter)
+    scores = index.relevance(request.message)
     ranked = sorted(range(len(found)), key=lambda n: (-scores[n], -n))
     limit = len(ranked) if layer.max_entries is None else layer.max_entries
     pieces = [
@@ -47,10 +47,10 @@ async def offer(request: Request, layer: Layer) -> Offer:
 
 
 @lru_cache(maxsize=4)
-def _priced(text: str, counter: Counter) -> tuple[list[str], list[int]]:
-    """The entries of a file and what each costs, worked out once for as long as it stays the same."""
+def _prepared(text: str, counter: Counter) -> tuple[list[str], list[int], Index]:
+    """The entries of a file, their prices and their words, worked out once while it stays the same."""
     found = entries(text)
-    return found, [counter.text(entry) for entry in found]
+    return found, [counter.text(entry) for entry in found], Index(found)
 
 
 def entries(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 
 from weft.errors import StoreError
 from weft.store.base import Blocks
@@ -98,8 +99,8 @@ class RecentLogs:
 
 def _still_said(tail: Tail, messages: Sequence[Message]) -> bool:
     """Whether what is about to be shown is what the list holds now: a message may have been replaced."""
-    first = tail.messages_before
-    return all(entry.message is messages[first + at] for at, entry in enumerate(tail.entries))
+    shown = (entry.message for entry in tail.entries)
+    return all(map(is_, shown, messages[tail.messages_before :]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from weft.errors import WorkspaceError
 from weft.types.recipe import Reload
@@ -38,6 +38,7 @@ def file_at(root: str | Path, name: str) -> FileAt:
     return FileAt(str(root), name, os.path.join(root, name))
 
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _JUST_WRITTEN_NS = 100_000_000
 """A file changed so shortly before it was read may change again under the same time stamp."""
@@ -67,8 +68,8 @@ class FileReader:
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._remembered: dict[FileAt, _Remembered] = {}
         self._monotonic = monotonic
-        self._waiting: set[FileAt] = set()
-        self._looking: asyncio.Task[dict[FileAt, FileText | None]] | None = None
+        self._waiting: list[Callable[[], Any]] = []
+        self._gathering: asyncio.Task[list[Any]] | None = None
         self._reading: dict[FileAt, asyncio.Task[FileText]] = {}
         self.reads = 0
 
@@ -82,8 +83,7 @@ class FileReader:
         """The named files, in the order given. Those that changed are read at the same time."""
         found = {file: self._kept(file, reload, ttl_seconds) for file in files}
         if unsure := [file for file, known in found.items() if known is None]:
-            looked = await self._look_together(unsure)
-            found |= await self.refresh({file: looked[file] for file in unsure})
+            found |= await self.refresh(await self.together(lambda: self.look(unsure)))
         return [known for file in files if (known := found[file]) is not None]
 
     def look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
@@ -107,18 +107,20 @@ class FileReader:
             looked |= zip(changed, read, strict=True)
         return looked
 
-    async def _look_together(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
-        """Look at files in one go with all who ask at this moment: a thread costs more than a look."""
+    async def together(self, work: Callable[[], T]) -> T:
+        """Run blocking work in one thread, together with that of all who ask at this moment."""
         loop = asyncio.get_running_loop()
-        if self._looking is None or self._looking.get_loop() is not loop:
-            self._waiting, self._looking = set(), loop.create_task(self._look_at_all())
-        self._waiting.update(files)
-        return await asyncio.shield(self._looking)
+        if self._gathering is None or self._gathering.get_loop() is not loop:
+            self._waiting, self._gathering = [], loop.create_task(self._run_all())
+        at = len(self._waiting)
+        self._waiting.append(work)
+        results = await asyncio.shield(self._gathering)
+        return cast("T", results[at])
 
-    async def _look_at_all(self) -> dict[FileAt, FileText | None]:
+    async def _run_all(self) -> list[Any]:
         await asyncio.sleep(0)
-        files, self._waiting, self._looking = self._waiting, set(), None
-        return await asyncio.to_thread(self.look, list(files))
+        works, self._waiting, self._gathering = self._waiting, [], None
+        return await asyncio.to_thread(lambda: [work() for work in works])
 
     async def _read_once(self, file: FileAt) -> FileText:
         """Read a file; whoever wants it at the same moment shares the reading."""

@@ -118,7 +118,8 @@ class SkillLoader:
             age = self._monotonic() - known.at
             if reload == "startup" or (reload == "ttl" and age < ttl_seconds):
                 return known.skills
-        looked = await self._reader.refresh(await asyncio.to_thread(self._look, folders, workspace))
+        listed = self._reader.together(lambda: self._reader.look(_list_skills(folders, workspace)))
+        looked = await self._reader.refresh(await listed)
         listing = _Listing(self._monotonic(), list(looked), tuple(looked.values()))
         parsed = await self._parse_all(looked)
         needed = {name for skill in parsed for name in _bins(skill)}
@@ -136,9 +137,6 @@ class SkillLoader:
         (text,) = await self._reader.read([file_at(folder, SKILL_FILE)])
         skill = _skill_or_left_out(text, folder.name)
         return _usable(skill, frozenset(), frozenset(name for name in _bins(skill) if not shutil.which(name)))
-
-    def _look(self, folders: Sequence[Path], workspace: Path | None) -> dict[FileAt, FileText | None]:
-        return self._reader.look(_list_skills(folders, workspace))
 
     async def _parse_all(self, looked: Mapping[FileAt, FileText | None]) -> list[Skill | LeftOut]:
         """Every skill as parsed; in a thread where one is new, since front matter may be long."""
