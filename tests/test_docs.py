@@ -149,6 +149,10 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
     _run_blocks(page, tmp_path)
 
 
+def test_the_guide_for_programs_runs_as_it_is_written(tmp_path: Path) -> None:
+    _run_blocks(ROOT / "docs" / "guides" / "embed.md", tmp_path)
+
+
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     (tmp_path / "my-workspace").mkdir()
 
