@@ -122,7 +122,7 @@ async def test_the_picture_shows_what_the_program_shows_today() -> None:
     assert told(drawn) == told((ROOT / "docs" / "receipt.svg").read_text("utf-8")), "run make picture"
 
 
-def _run_blocks(page: Path, folder: Path) -> None:
+def check_blocks(page: Path, folder: Path) -> None:
     """Run the blocks of a page in order, as a reader would type them."""
     environ = os.environ | {
         "WEFT_HOME": str(folder / "home"),
@@ -146,14 +146,14 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
     page = ROOT / "docs" / "tutorial" / "first-context.md"
     assert len(BLOCK.findall(page.read_text("utf-8"))) >= 7
 
-    _run_blocks(page, tmp_path)
+    check_blocks(page, tmp_path)
 
 
 def test_the_guide_for_programs_runs_as_it_is_written(tmp_path: Path) -> None:
-    _run_blocks(ROOT / "docs" / "guides" / "embed.md", tmp_path)
+    check_blocks(ROOT / "docs" / "guides" / "embed.md", tmp_path)
 
 
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     (tmp_path / "my-workspace").mkdir()
 
-    _run_blocks(ROOT / "README.md", tmp_path)
+    check_blocks(ROOT / "README.md", tmp_path)
