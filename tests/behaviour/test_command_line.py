@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.cli.init import starter_files
+
 from samples import write_workspace
 
 Done = subprocess.CompletedProcess[str]

@@ -29,7 +29,7 @@ def init(
     target = Path(workspace).expanduser() if workspace else paths.workspace
     if target.exists() and not target.is_dir():
         raise WorkspaceError(f"{str(target)!r} is a file: name a folder for the workspace.")
-    plan = {target / file: (STARTER / "workspace" / file).read_text("utf-8") for file in _files()}
+    plan = {target / file: (STARTER / "workspace" / file).read_text("utf-8") for file in starter_files()}
     if workspace is None:
         plan[paths.config_file] = (STARTER / "config.toml").read_text("utf-8")
     made = kept = 0
@@ -44,7 +44,8 @@ def init(
     out.print(f'{made} files made, {kept} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"')
 
 
-def _files() -> list[Path]:
+def starter_files() -> list[Path]:
+    """The files of a new workspace, by their path inside it."""
     root = STARTER / "workspace"
     return sorted(path.relative_to(root) for path in root.rglob("*.md"))
 
