@@ -16,6 +16,8 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 MAX_MODULE_LINES, MAX_FUNCTION_LINES, MAX_TEST_LINES = 400, 60, 600
 BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
+CONTAINED = ["store/sqlite/database.py"]
+"""Where a failure of anything must be contained: one write of a group must not take the others with it."""
 LAZY_IMPORTS = {
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
@@ -82,14 +84,14 @@ def test_names_say_what_a_thing_is() -> None:
 
 def test_no_broad_except_hides_an_error() -> None:
     broad = [
-        f"{_name(path)}:{node.lineno}"
+        _name(path)
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or ast.unparse(node.type) in ("Exception", "BaseException"))
     ]
 
-    assert broad == []
+    assert broad == CONTAINED
 
 
 def _lint_imports(folder: Path) -> "subprocess.CompletedProcess[str]":

@@ -7,21 +7,13 @@ and its other endings. Scripts that are written without spaces are compared by p
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from functools import lru_cache
-from unicodedata import normalize
 
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+from weft.types.words import STOP_WORDS, is_unspaced, pairs, words
+
 _ENDINGS = ("ingly", "edly", "ings", "ies", "ing", "ed", "es", "ly", "s")
 _SHORT = 2048
-_STOP = frozenset(
-    """a about all am an and any are as at be been but by can could did do does for from get had has have he
-    her him his how i if in into is it its just me my no not of on or our out please she should so some tell
-    than that the their them then there these they this to too up us was we were what when where which who
-    why will with would you your""".split()
-)
 
 
 class Index:
@@ -65,10 +57,10 @@ def _remembered_terms(text: str) -> tuple[str, ...]:
 
 def _terms(text: str) -> tuple[str, ...]:
     found: list[str] = []
-    for word in _WORD.findall(normalize("NFC", text).lower()):
-        if _UNSPACED.search(word):
-            found += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
-        elif word not in _STOP:
+    for word in words(text):
+        if is_unspaced(word):
+            found += pairs(word)
+        elif word not in STOP_WORDS:
             found.append(_stem(word))
     return tuple(found)
 

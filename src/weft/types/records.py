@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from weft.types.message import Message
 
@@ -29,11 +29,52 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation: who speaks with which agent, where, and since when."""
+
+    id: str
+    channel: str = ""
+    conversation: str = ""
+    sender: str = ""
+    agent_id: str = ""
+    created_at: datetime | None = None
+    active_at: datetime | None = None
+    closed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRule:
+    """What makes two messages belong to one session, how long it waits, and what it is called.
+
+    `ignore` names the part of (channel, conversation, sender) that does not count.
+    """
+
+    ignore: Literal["", "conversation", "sender"] = ""
+    idle_minutes: float | None = None
+    id: str = ""
+
+    def key(self, channel: str, conversation: str, sender: str) -> tuple[str, str, str]:
+        if self.ignore == "conversation":
+            return channel, "", sender
+        return (channel, conversation, "") if self.ignore == "sender" else (channel, conversation, sender)
+
+    def id_for(self, channel: str, conversation: str, sender: str) -> str:
+        """The id this rule gives, such as `{channel}_{conversation}`, or an empty one."""
+        parts = {"{channel}": channel, "{conversation}": conversation, "{sender}": sender}
+        found = self.id
+        for mark, value in parts.items():
+            found = found.replace(mark, value)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing known about a person."""
+    """One thing known about a person. One that has ended was replaced or forgotten."""
 
     key: str
     value: str
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,3 +148,70 @@ class RenderedBlock:
     pinned: bool = False
     shared_from: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
+
+
+class SearchMode(StrEnum):
+    """How a search looks: by words, by meaning, by both, or by what is there."""
+
+    FTS = "fts"
+    VECTOR = "vector"
+    HYBRID = "hybrid"
+    AUTO = "auto"
+
+
+class SearchContentType(StrEnum):
+    """What a search looks at."""
+
+    MESSAGES = "message"
+    BLOCKS = "block"
+    ARCHIVAL = "archival"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """How, where and how much to search."""
+
+    mode: SearchMode = SearchMode.AUTO
+    content_types: tuple[SearchContentType, ...] = (
+        SearchContentType.MESSAGES,
+        SearchContentType.BLOCKS,
+        SearchContentType.ARCHIVAL,
+    )
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Something the store found, before it is ranked: where it is from, and how well its words match."""
+
+    source: SearchContentType
+    id: str
+    content: str
+    words: float = 0.0
+    meaning: float | None = None
+    at: datetime | None = None
+    speaker: str = ""
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySearchResult:
+    """One hit. Larger scores are better; `parts` says what the score is made of."""
+
+    source: SearchContentType
+    id: str
+    content: str
+    snippet: str
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivalEntry:
+    """A note in the archive. The score is there when it was searched for."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, Any] | None = None
+    created_at: datetime | None = None
+    score: float = 0.0

@@ -1,0 +1,63 @@
+"""The archive: notes that are searched for, never shown unasked."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.index import index_text, unindex
+from weft.store.sqlite.rows import moment, new_id, storable
+from weft.types.codec import dump_json
+from weft.types.records import ArchivalEntry
+
+
+class SqliteArchive:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str:
+        """Keep a note and give its id."""
+        content = storable(content)
+        if not content.strip():
+            raise StoreError("The note is empty: say what to keep.")
+        data = None if metadata is None else dump_json(dict(metadata))
+        entry_id = new_id()
+
+        def work(db: apsw.Connection) -> str:
+            row = (entry_id, agent_id, content, data, time.time())
+            db.execute("insert into archive values(?, ?, ?, ?, ?)", row)
+            index_text(db, ("archival", entry_id), content, (agent_id, "", ""))
+            return entry_id
+
+        return await self._database.write(work)
+
+    async def list(self, ids: Sequence[str]) -> dict[str, ArchivalEntry]:
+        """Notes by their ids."""
+        query = (
+            "select id, content, metadata, created_at from archive "
+            "where id in (select value from json_each(?))"
+        )
+        rows = await self._database.read(lambda db: [*db.execute(query, (json.dumps([*ids]),))])
+        return {row[0]: _entry(row) for row in rows}
+
+    async def delete(self, entry_id: str) -> bool:
+        """Forget a note; whether there was one."""
+
+        def work(db: apsw.Connection) -> bool:
+            unindex(db, ("archival", entry_id))
+            db.execute("delete from archive where id = ?", (entry_id,))
+            return db.changes() > 0
+
+        return await self._database.write(work)
+
+
+def _entry(row: tuple[Any, ...]) -> ArchivalEntry:
+    entry_id, content, metadata, created_at = row
+    data = json.loads(metadata) if metadata else None
+    return ArchivalEntry(id=entry_id, content=content, metadata=data, created_at=moment(created_at))

@@ -1,0 +1,223 @@
+"""One SQLite file: a writer that commits in groups, readers beside it, and errors in our words.
+
+Every write of the process goes through one thread. What has piled up while it was committing becomes the
+next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk
+and in the file itself: a copy of the one file, made at any moment, holds everything acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import apsw
+import sqlite_vec
+
+from weft.errors import StoreError, WeftError
+from weft.store.sqlite.migrations import migrate
+
+T = TypeVar("T")
+Work = Callable[[apsw.Connection], T]
+
+READERS = 4
+BUSY_SECONDS = 30.0
+_GROUP = 256
+
+
+@dataclass(slots=True)
+class _Job(Generic[T]):
+    """One piece of work, and who waits for it. `deliver` runs on the waiting loop."""
+
+    work: Work[T]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[T]
+
+    def deliver(self, result: T | None, error: BaseException | None) -> None:
+        def settle() -> None:
+            if self.future.cancelled():
+                return
+            if error is not None:
+                self.future.set_exception(error)
+            else:
+                self.future.set_result(result)  # type: ignore[arg-type]
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(settle)
+
+
+class Database:
+    """Connections to one file. `write` and `read` take a function that is given a connection."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._in_memory = path == ":memory:"
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
+        self._readers = 0
+        self._lock = threading.Lock()
+        self._closed = False
+        with translated(path):
+            self._writer = _connect(path)
+            migrate(self._writer, path)
+        self._thread = threading.Thread(target=self._write_forever, name="weft-store", daemon=True)
+        self._thread.start()
+
+    async def write(self, work: Work[T]) -> T:
+        """Run work in a transaction. When this returns, what it wrote is safe."""
+        if self._closed:
+            raise StoreError("The store is closed: open it again to use it.")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(work, loop, future))
+        return await future
+
+    async def read(self, work: Work[T]) -> T:
+        """Run work that only reads, beside the writer. It sees everything that was acknowledged."""
+        if self._in_memory:
+            return await self.write(work)
+        if self._closed:
+            raise StoreError("The store is closed: open it again to use it.")
+        return await asyncio.to_thread(self._read_now, work)
+
+    async def close(self) -> None:
+        """Finish what was asked for, then let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+        while self._readers:
+            self._idle.get().close()
+            self._readers -= 1
+        self._writer.close()
+
+    def _read_now(self, work: Work[T]) -> T:
+        connection = self._borrow()
+        try:
+            with translated(self.path), connection:
+                result = work(connection)
+            return result  # noqa: RET504 - returning inside would look as if the block could swallow an error
+        finally:
+            self._idle.put(connection)
+
+    def _borrow(self) -> apsw.Connection:
+        with self._lock:
+            if self._idle.empty() and self._readers < READERS:
+                with translated(self.path):
+                    connection = _connect(self.path, read_only=True)
+                self._readers += 1
+                return connection
+        return self._idle.get()
+
+    def _write_forever(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            group = [job]
+            while len(group) < _GROUP and not self._jobs.empty():
+                following = self._jobs.get()
+                if following is None:
+                    self._jobs.put(None)
+                    break
+                group.append(following)
+            self._commit(group)
+
+    def _commit(self, group: list[_Job[Any]]) -> None:
+        """One transaction for all; a job that fails is undone alone, a failed commit fails them all."""
+        outcomes: list[tuple[Any, BaseException | None]] = []
+        try:
+            with translated(self.path):
+                self._writer.execute("begin immediate")
+                outcomes = [self._attempt(job) for job in group]
+                self._writer.execute("commit")
+        except WeftError as error:
+            if self._writer.in_transaction:
+                self._writer.execute("rollback")
+            outcomes = [(None, error)] * len(group)
+        for job, (result, failure) in zip(group, outcomes, strict=True):
+            job.deliver(result, failure)
+
+    def _attempt(self, job: _Job[Any]) -> tuple[Any, BaseException | None]:
+        self._writer.execute("savepoint job")
+        try:
+            with translated(self.path):
+                result = job.work(self._writer)
+        except Exception as error:
+            if not self._writer.in_transaction:
+                raise
+            self._writer.execute("rollback to job")
+            self._writer.execute("release job")
+            return None, error
+        self._writer.execute("release job")
+        return result, None
+
+
+def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
+    if path != ":memory:" and not read_only:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(path, flags=flags)
+    connection.set_busy_handler(_patience())
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)
+    connection.pragma("foreign_keys", True)
+    if not read_only:
+        if path != ":memory:":
+            connection.pragma("journal_mode", "wal")
+            # Every commit ends in the file itself, so that a copy of it is complete.
+            connection.pragma("wal_autocheckpoint", 1)
+        connection.pragma("synchronous", "full")
+    return connection
+
+
+def _patience() -> Callable[[int], bool]:
+    """Wait for another process a random moment at a time: SQLite's own steps let one starve."""
+    started = [0.0]
+
+    def wait(attempts: int) -> bool:
+        if attempts == 0:
+            started[0] = time.monotonic()
+        if time.monotonic() - started[0] > BUSY_SECONDS:
+            return False
+        time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - jitter, not a secret
+        return True
+
+    return wait
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turns SQLite's errors into one sentence with a remedy."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise StoreError(explain(error, path)) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StoreError(f"{path} cannot be used ({reason}): name another place.") from error
+
+
+def explain(error: apsw.Error, path: str) -> str:
+    """What an error of SQLite means for a person."""
+    for kind, sentence in _SENTENCES.items():
+        if isinstance(error, kind):
+            return sentence.format(path=path)
+    return f"The store {path} failed: {error}."
+
+
+_SENTENCES: dict[type[apsw.Error], str] = {
+    apsw.NotADBError: "{path} is not a Weft store: name another file, or move this one away.",
+    apsw.BusyError: "{path} is in use by another program that does not let go: close it and try again.",
+    apsw.LockedError: "{path} is in use by another program that does not let go: close it and try again.",
+    apsw.FullError: "The disk of {path} is full: nothing was written; make room and try again.",
+    apsw.ReadOnlyError: "{path} cannot be written to: check its permissions, or open a copy of it.",
+    apsw.CantOpenError: "{path} cannot be opened: check that its folder exists and can be written to.",
+    apsw.CorruptError: "{path} is damaged: restore a copy, or run `weft doctor` for details.",
+}

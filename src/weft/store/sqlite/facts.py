@@ -1,0 +1,108 @@
+"""What is known about people, with what was known before."""
+
+from __future__ import annotations
+
+import builtins
+import time
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.rows import moment, storable
+from weft.types.facts import problem_with
+from weft.types.records import Fact
+
+_PERSON = "coalesce((select person from links where sender = ?1), ?1)"
+
+
+class SqliteFacts:
+    """Facts follow the person: linked senders share them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def set(self, sender: str, key: str, value: str, *, by_model: bool = False) -> None:
+        """Keep a fact; the value it had stays in its history.
+
+        Raises:
+            StoreError: it is not worth keeping, and why.
+        """
+        key, value = storable(key.strip()), storable(value.strip())
+        if problem := problem_with(key, value, by_model=by_model):
+            raise StoreError(problem)
+
+        def work(db: apsw.Connection) -> None:
+            current = f"select value from facts where person = {_PERSON} and key = ?2 and ended_at is null"
+            if db.execute(current, (sender, key)).get == value:
+                return
+            now = time.time()
+            _end(db, sender, key, now)
+            db.execute(
+                f"insert into facts(person, key, value, created_at) values({_PERSON}, ?2, ?3, ?4)",
+                (sender, key, value, now),
+            )
+
+        await self._database.write(work)
+
+    async def find(self, sender: str, key: str) -> str | None:
+        query = f"select value from facts where person = {_PERSON} and key = ?2 and ended_at is null"
+        found = await self._database.read(lambda db: db.execute(query, (sender, key)).get)
+        return None if found is None else str(found)
+
+    async def get(self, sender: str, key: str) -> str:
+        """Raises StoreError if there is none of that key."""
+        found = await self.find(sender, key)
+        if found is None:
+            raise StoreError(f"Nothing is known of {sender!r} under {key!r}: `weft memory` shows what is.")
+        return found
+
+    async def list(self, sender: str) -> builtins.list[Fact]:
+        """Facts of a person, sorted by key."""
+        query = (
+            f"select key, value, created_at, ended_at from facts where person = {_PERSON} "
+            "and ended_at is null order by key"
+        )
+        return [
+            _fact(row) for row in await self._database.read(lambda db: list(db.execute(query, (sender,))))
+        ]
+
+    async def history(self, sender: str, key: str) -> builtins.list[Fact]:
+        """Every value a key has had, oldest first."""
+        query = (
+            f"select key, value, created_at, ended_at from facts where person = {_PERSON} and key = ?2 "
+            "order by created_at, id"
+        )
+        rows = await self._database.read(lambda db: list(db.execute(query, (sender, key))))
+        return [_fact(row) for row in rows]
+
+    async def delete(self, sender: str, key: str) -> bool:
+        """Forget a fact; whether there was one."""
+        return await self._database.write(lambda db: _end(db, sender, key, time.time()))
+
+    async def link(self, sender: str, person: str) -> None:
+        """Let a sender count as the same person as another: they share facts from now on."""
+
+        def work(db: apsw.Connection) -> None:
+            target = db.execute(f"select {_PERSON}", (person,)).get
+            db.execute("insert or replace into links values(?, ?)", (sender, target))
+
+        await self._database.write(work)
+
+
+def _end(db: apsw.Connection, sender: str, key: str, now: float) -> bool:
+    db.execute(
+        f"update facts set ended_at = ?3 where person = {_PERSON} and key = ?2 and ended_at is null",
+        (sender, key, now),
+    )
+    return db.changes() > 0
+
+
+def _fact(row: tuple[object, ...]) -> Fact:
+    key, value, created_at, ended_at = row
+    return Fact(
+        key=str(key),
+        value=str(value),
+        created_at=moment(created_at),  # type: ignore[arg-type]
+        ended_at=moment(ended_at),  # type: ignore[arg-type]
+    )

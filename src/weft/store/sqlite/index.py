@@ -1,0 +1,60 @@
+"""The index over everything that can be searched: full text, and whose it is.
+
+Each text is indexed once under the names of those who may find it. Scripts without spaces are indexed by
+pairs of characters, so that one index serves all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+
+import apsw
+
+from weft.types.message import Message
+from weft.types.words import is_unspaced, pairs, words
+
+_INDEXED_ROLES = frozenset({"user", "assistant"})
+
+
+def index_message(
+    db: apsw.Connection, message_id: int, message: Message, session_id: str, session: tuple[str, str, str]
+) -> None:
+    """Index what a person or the assistant said; tools' results and system texts are not searched."""
+    if message.role in _INDEXED_ROLES and message.content.strip():
+        agent_id, channel, sender = session
+        owner = (agent_id, f"{channel}:{sender}", session_id)
+        index_text(db, ("message", str(message_id)), message.content, owner)
+
+
+def index_text(db: apsw.Connection, what: tuple[str, str], text: str, owner: tuple[str, str, str]) -> None:
+    """Index a text as (source, ref) for its owner (agent, sender, session); an older entry is replaced."""
+    unindex(db, what)
+    db.execute(
+        "insert into items(source, ref, agent_id, sender, session_id, at) values(?, ?, ?, ?, ?, ?)",
+        (*what, *owner, time.time()),
+    )
+    scope = " ".join(scope_word(name) for name in owner[:2] if name)
+    db.execute(
+        "insert into items_fts(rowid, text, scope) values(?, ?, ?)",
+        (db.last_insert_rowid(), indexable(text), scope),
+    )
+
+
+def unindex(db: apsw.Connection, what: tuple[str, str]) -> None:
+    found = db.execute("select id from items where source = ? and ref = ?", what).get
+    if found is not None:
+        db.execute("delete from items_fts where rowid = ?", (found,))
+        db.execute("delete from items where id = ?", (found,))
+
+
+def indexable(text: str) -> str:
+    """The text as it is indexed: runs without spaces become pairs, all else stays."""
+    if text.isascii():
+        return text
+    return " ".join(" ".join(pairs(word)) if is_unspaced(word) else word for word in words(text))
+
+
+def scope_word(owner: str) -> str:
+    """A word that stands for an owner, so that the index itself leaves out what is not theirs."""
+    return "o" + blake2b(owner.encode("utf-8", "replace"), digest_size=10).hexdigest() + "x"

@@ -1,0 +1,117 @@
+"""The log: append-only, every message counted when it is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.index import index_message
+from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from
+from weft.tokens import COUNTERS, Counter, calls_json
+from weft.types.message import Message
+from weft.types.records import Entry, Tail
+
+_PAGE = 256
+_PRICES = {"exact": "tokens", "chars/4": "chars / 4", "chars/5": "chars / 5"}
+_SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"}
+
+
+class SqliteMessages:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, session_id: str, *messages: Message) -> None:
+        """Write messages behind the others, all of them or none."""
+        if messages:
+            prices = [COUNTERS["exact"].message(message) for message in messages]
+            await self._database.write(lambda db: append_messages(db, session_id, messages, prices))
+
+    async def newest(self, session_id: str, n: int) -> list[Message]:
+        """The last n messages, oldest first."""
+        query = f"select {MESSAGE_COLUMNS} from messages where session_id = ? order by seq desc limit ?"
+        rows = await self._database.read(lambda db: list(db.execute(query, (session_id, max(n, 0)))))
+        return [message_from(row) for row in reversed(rows)]
+
+    async def all(self, session_id: str) -> list[Message]:
+        query = f"select {MESSAGE_COLUMNS} from messages where session_id = ? order by seq"
+        rows = await self._database.read(lambda db: list(db.execute(query, (session_id,))))
+        return [message_from(row) for row in rows]
+
+    async def tail(
+        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+    ) -> Tail:
+        return await self._database.read(lambda db: _tail(db, session_id, counter, max_tokens, max_messages))
+
+
+def append_messages(
+    db: apsw.Connection, session_id: str, messages: Sequence[Message], prices: Sequence[int]
+) -> None:
+    """Write messages inside a transaction, with their sums and their place in the index."""
+    session = db.execute(
+        "select agent_id, channel, sender from sessions where id = ?", (session_id,)
+    ).fetchone()
+    if session is None:
+        raise StoreError(f"There is no session {session_id!r}: find or create it first.")
+    last = db.execute(
+        "select seq, batch, sum_tokens, sum_chars4, sum_chars5 from messages "
+        "where session_id = ? order by seq desc limit 1",
+        (session_id,),
+    ).fetchone()
+    seq, batch, tokens, chars4, chars5 = last or (0, 0, 0, 0, 0)
+    now = time.time()
+    for message, price in zip(messages, prices, strict=True):
+        chars = len(message.content) + (len(calls_json(message)) if message.tool_calls else 0)
+        seq += 1
+        batch += message.role == "user" or not batch
+        tokens, chars4, chars5 = tokens + price, chars4 + chars // 4, chars5 + chars // 5
+        db.execute(
+            f"insert into messages(session_id, seq, batch, {MESSAGE_COLUMNS}, tokens, chars, sum_tokens, "
+            f"sum_chars4, sum_chars5, created_at) values({', '.join('?' * 18)})",
+            (session_id, seq, batch, *message_columns(message), price, chars, tokens, chars4, chars5, now),
+        )
+        index_message(db, db.last_insert_rowid(), message, session_id, session)
+    db.execute("update sessions set active_at = ? where id = ?", (now, session_id))
+
+
+def _tail(
+    db: apsw.Connection, session_id: str, counter: Counter, max_tokens: int | None, max_messages: int | None
+) -> Tail:
+    """Pages from the end until a limit is passed: the cost does not grow with what is not shown."""
+    price, total = _PRICES[counter.name], _SUMS[counter.name]
+    query = (
+        f"select {MESSAGE_COLUMNS}, {price}, seq, {total} from messages "
+        "where session_id = ? and seq < ? order by seq desc limit ?"
+    )
+    rows: list[tuple[Any, ...]] = []
+    spent, before = 0, 1 << 62
+    while True:
+        page = list(db.execute(query, (session_id, before, _PAGE)))
+        for row in page:
+            rows.append(row)
+            spent += row[-3]
+            if _passed(spent, max_tokens) or _passed(len(rows), max_messages):
+                return _cut(rows)
+        if len(page) < _PAGE:
+            return _cut(rows)
+        before = page[-1][-2]
+
+
+def _passed(amount: int, limit: int | None) -> bool:
+    return limit is not None and amount > limit
+
+
+def _cut(rows: list[tuple[Any, ...]]) -> Tail:
+    """Rows from the newest to the oldest, as a tail from the oldest to the newest."""
+    if not rows:
+        return Tail()
+    oldest = rows[-1]
+    return Tail(
+        entries=[Entry(message_from(row[:9]), row[-3]) for row in reversed(rows)],
+        messages_before=oldest[-2] - 1,
+        tokens_before=oldest[-1] - oldest[-3],
+    )

@@ -1,0 +1,74 @@
+"""Between values and columns."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from weft.types.codec import dump_json, from_dict, to_dict
+from weft.types.message import Message, ToolCall
+
+MESSAGE_COLUMNS = (
+    "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def new_id() -> str:
+    """A short id that sorts by the time it was made: milliseconds, then chance."""
+    return f"{int(time.time() * 1000):011x}{secrets.token_hex(5)}"
+
+
+def storable(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def moment(stamp: float | None) -> datetime | None:
+    return None if stamp is None else datetime.fromtimestamp(stamp, UTC)
+
+
+def message_columns(message: Message) -> tuple[Any, ...]:
+    """The columns of a message, in the order of MESSAGE_COLUMNS. What is empty is null."""
+    return (
+        storable(message.role),
+        storable(message.content),
+        _json([to_dict(call) for call in message.tool_calls]),
+        message.tool_call_id and storable(message.tool_call_id),
+        message.tool_name and storable(message.tool_name),
+        message.timestamp.isoformat() if message.timestamp else None,
+        storable(message.origin),
+        _json(list(message.parts)),
+        _json(dict(message.provider_data)),
+    )
+
+
+def message_from(row: Sequence[Any]) -> Message:
+    """A message from the columns of MESSAGE_COLUMNS."""
+    role, content, calls, call_id, tool_name, timestamp, origin, parts, data = row
+    if not (calls or call_id or tool_name or timestamp or parts or data):
+        return Message(role=role, content=content, origin=origin)
+    return Message(
+        role=role,
+        content=content,
+        tool_calls=tuple(from_dict(ToolCall, call, where="tool call") for call in _plain(calls) or ()),
+        tool_call_id=call_id,
+        tool_name=tool_name,
+        timestamp=datetime.fromisoformat(timestamp) if timestamp else None,
+        origin=origin,
+        parts=tuple(_plain(parts) or ()),
+        provider_data=_plain(data) or {},
+    )
+
+
+def _json(data: Sequence[Any] | Mapping[str, Any]) -> str | None:
+    return dump_json(data) if data else None
+
+
+def _plain(text: str | None) -> Any:
+    return json.loads(text) if text else None

@@ -1,0 +1,135 @@
+"""Which conversation a message belongs to."""
+
+from __future__ import annotations
+
+import time
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.rows import moment, new_id
+from weft.types.records import Session, SessionRule
+
+PLAIN_RULE = SessionRule()
+_COLUMNS = "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at"
+
+
+class SqliteSessions:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find_or_create(
+        self,
+        channel: str,
+        conversation: str,
+        sender: str,
+        *,
+        agent_id: str = "",
+        rule: SessionRule = PLAIN_RULE,
+    ) -> Session:
+        """The open session of this conversation, or a new one if there is none or it has been idle."""
+
+        def work(db: apsw.Connection) -> Session:
+            key = rule.key(channel, conversation, sender)
+            found = db.execute(
+                f"select {_COLUMNS} from sessions where id = (select session_id from bindings "
+                "where channel = ? and conversation = ? and sender = ?)",
+                key,
+            ).fetchone()
+            if found is not None and found[7] is None and not _idle(found[6], rule):
+                return _session(found)
+            if found is not None:
+                _close(db, found[0])
+            return _new(db, (channel, conversation, sender), agent_id, rule)
+
+        return await self._database.write(work)
+
+    async def new(
+        self,
+        channel: str,
+        conversation: str,
+        sender: str,
+        *,
+        agent_id: str = "",
+        rule: SessionRule = PLAIN_RULE,
+    ) -> Session:
+        """A fresh session, bound to this conversation from now on."""
+
+        def work(db: apsw.Connection) -> Session:
+            key = rule.key(channel, conversation, sender)
+            db.execute(
+                "update sessions set closed_at = ? where closed_at is null and id = (select session_id "
+                "from bindings where channel = ? and conversation = ? and sender = ?)",
+                (time.time(), *key),
+            )
+            return _new(db, (channel, conversation, sender), agent_id, rule)
+
+        return await self._database.write(work)
+
+    async def get(self, session_id: str) -> Session:
+        """Raises StoreError if there is none of that id."""
+        found = await self.find(session_id)
+        if found is None:
+            raise StoreError(f"There is no session {session_id!r}: `weft sessions list` shows them.")
+        return found
+
+    async def find(self, session_id: str) -> Session | None:
+        query = f"select {_COLUMNS} from sessions where id = ?"
+        row = await self._database.read(lambda db: db.execute(query, (session_id,)).fetchone())
+        return None if row is None else _session(row)
+
+    async def list(self, *, limit: int = 1000) -> list[Session]:
+        """Sessions, the one last used first."""
+        query = f"select {_COLUMNS} from sessions order by active_at desc, id desc limit ?"
+        return [
+            _session(row) for row in await self._database.read(lambda db: list(db.execute(query, (limit,))))
+        ]
+
+    async def close(self, session_id: str) -> None:
+        """End a session. Raises StoreError if there is none of that id."""
+        await self.get(session_id)
+        await self._database.write(lambda db: _close(db, session_id))
+
+
+def _idle(active_at: float, rule: SessionRule) -> bool:
+    return rule.idle_minutes is not None and time.time() - active_at > rule.idle_minutes * 60
+
+
+def _close(db: apsw.Connection, session_id: str) -> None:
+    db.execute(
+        "update sessions set closed_at = ? where id = ? and closed_at is null", (time.time(), session_id)
+    )
+
+
+def _new(db: apsw.Connection, who: tuple[str, str, str], agent_id: str, rule: SessionRule) -> Session:
+    now = time.time()
+    session_id = _free_id(db, rule.id_for(*who) or new_id())
+    row = (session_id, *who, agent_id, now, now, None)
+    db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.execute("insert or replace into bindings values(?, ?, ?, ?)", (*rule.key(*who), session_id))
+    return _session(row)
+
+
+def _free_id(db: apsw.Connection, wanted: str) -> str:
+    """The id, with a number behind it if an earlier session has it already."""
+    taken = "select exists(select 1 from sessions where id = ?)"
+    session_id, number = wanted, 1
+    while db.execute(taken, (session_id,)).get:
+        number += 1
+        session_id = f"{wanted}_{number}"
+    return session_id
+
+
+def _session(row: tuple[object, ...]) -> Session:
+    session_id, channel, conversation, sender, agent_id, created_at, active_at, closed_at = row
+    return Session(
+        id=str(session_id),
+        channel=str(channel),
+        conversation=str(conversation),
+        sender=str(sender),
+        agent_id=str(agent_id),
+        created_at=moment(created_at),  # type: ignore[arg-type]
+        active_at=moment(active_at),  # type: ignore[arg-type]
+        closed_at=moment(closed_at),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,39 @@
+"""Everything that lasts, in one file."""
+
+from __future__ import annotations
+
+from weft.store.sqlite.archive import SqliteArchive
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.facts import SqliteFacts
+from weft.store.sqlite.messages import SqliteMessages
+from weft.store.sqlite.search import SqliteSearch
+from weft.store.sqlite.sessions import SqliteSessions
+from weft.store.sqlite.summaries import SqliteSummaries
+from weft.store.sqlite.tasks import SqliteTasks
+from weft.store.sqlite.turns import SqliteTurns
+
+
+class SqliteStore:
+    """The parts of one open file. They share its writer, so that each write is in order."""
+
+    def __init__(self, path: str) -> None:
+        self.database = Database(path)
+        self.sessions = SqliteSessions(self.database)
+        self.messages = SqliteMessages(self.database)
+        self.facts = SqliteFacts(self.database)
+        self.summaries = SqliteSummaries(self.database)
+        self.tasks = SqliteTasks(self.database)
+        self.archive = SqliteArchive(self.database)
+        self.search = SqliteSearch(self.database)
+        self.turns = SqliteTurns(self.database)
+
+    async def check(self) -> list[str]:
+        """What is wrong with the file; nothing, if all is well."""
+        rows = await self.database.read(lambda db: [row[0] for row in db.execute("pragma integrity_check")])
+        broken = await self.database.read(
+            lambda db: [str(row) for row in db.execute("pragma foreign_key_check")]
+        )
+        return [str(row) for row in rows if row != "ok"] + broken
+
+    async def close(self) -> None:
+        await self.database.close()

@@ -1,0 +1,32 @@
+"""Words: which of them tell something, and how scripts without spaces are cut into pieces."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+STOP_WORDS = frozenset(
+    """a about all am an and any are as at be been but by can could did do does for from get had has have he
+    her him his how i if in into is it its just me my no not of on or our out please she should so some tell
+    than that the their them then there these they this to too up us was we were what when where which who
+    why will with would you your""".split()
+)
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case; a run of a script without spaces is one word."""
+    return _WORD.findall(normalize("NFC", text).lower())
+
+
+def is_unspaced(word: str) -> bool:
+    return _UNSPACED.search(word) is not None
+
+
+def pairs(word: str) -> list[str]:
+    """A run without spaces as pairs of neighbouring characters, and its last one alone.
+
+    A pair finds words of two characters, and every character begins a pair or is the last one.
+    """
+    return [word[at : at + 2] for at in range(len(word))]

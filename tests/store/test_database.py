@@ -1,0 +1,164 @@
+"""One file: what is acknowledged is there, and what is wrong with it is said in one sentence."""
+
+import asyncio
+import shutil
+import sqlite3
+from pathlib import Path
+
+import apsw
+import pytest
+
+import weft
+from weft.store.sqlite import database as database_module
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.store import SqliteStore
+
+from samples import user
+
+INSERT = "insert into links values(?, ?)"
+
+
+async def _link(database: Database, sender: str) -> None:
+    await database.write(lambda db: db.execute(INSERT, (sender, "p")).get)
+
+
+async def _links(database: Database) -> int:
+    return int(await database.read(lambda db: db.execute("select count(*) from links").get))
+
+
+async def test_many_writes_at_once_are_all_kept(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+
+    await asyncio.gather(*(_link(database, f"s{n}") for n in range(500)))
+
+    assert await _links(database) == 500
+    await database.close()
+
+
+async def test_a_write_that_fails_in_a_group_takes_no_other_with_it(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+
+    def half(db: apsw.Connection) -> None:
+        db.execute(INSERT, ("half", "p"))
+        raise weft.StoreError("no")
+
+    results = await asyncio.gather(
+        database.write(lambda db: db.execute(INSERT, ("a", "p")).get),
+        database.write(half),
+        database.write(lambda db: db.execute(INSERT, ("b", "p")).get),
+        return_exceptions=True,
+    )
+
+    assert isinstance(results[1], weft.StoreError)
+    assert await database.read(lambda db: [row[0] for row in db.execute("select sender from links")]) == [
+        "a",
+        "b",
+    ]
+    await database.close()
+
+
+async def test_a_copy_of_the_one_file_holds_everything_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "weft.db"
+    store = SqliteStore(str(path))
+    session = await store.sessions.new("a", "b", "c")
+    await store.messages.append(session.id, user("kept"))
+
+    shutil.copy(path, tmp_path / "copy.db")
+
+    copied = SqliteStore(str(tmp_path / "copy.db"))
+    assert [m.content for m in await copied.messages.all(session.id)] == ["kept"]
+    assert await copied.check() == []
+    await copied.close()
+    await store.close()
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+    await database.close()
+    await database.close()
+
+    with pytest.raises(weft.StoreError, match="closed"):
+        await database.write(lambda db: None)
+    with pytest.raises(weft.StoreError, match="closed"):
+        await database.read(lambda db: None)
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes " * 200, "utf-8")
+
+    with pytest.raises(weft.StoreError, match="not a Weft store"):
+        Database(str(path))
+
+    assert path.read_text("utf-8") == "my notes " * 200
+
+
+def test_another_programs_database_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as other:
+        other.execute("create table theirs(x)")
+    other.close()
+
+    with pytest.raises(weft.StoreError, match="another program"):
+        Database(str(path))
+
+    with sqlite3.connect(path) as other:
+        assert other.execute("select name from sqlite_schema").fetchall() == [("theirs",)]
+    other.close()
+
+
+async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = str(tmp_path / "weft.db")
+    database = Database(path)
+    await database.write(lambda db: db.execute("insert into migrations values(99, 'm099_future', 0)").get)
+    await database.close()
+
+    with pytest.raises(weft.StoreError, match="newer version"):
+        Database(path)
+
+
+async def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "weft.db"))
+    session = await store.sessions.new("a", "b", "c")
+    await store.messages.append(session.id, user("before"))
+    pages = await store.database.read(lambda db: db.pragma("page_count"))
+    await store.database.write(lambda db: db.pragma("max_page_count", pages + 2))
+
+    with pytest.raises(weft.StoreError, match="full"):
+        await store.messages.append(session.id, user("x" * 1_000_000))
+
+    assert [m.content for m in await store.messages.all(session.id)] == ["before"]
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_a_file_that_another_program_holds_is_said_to_be_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.05)
+    database = Database(str(tmp_path / "weft.db"))
+    holder = apsw.Connection(str(tmp_path / "weft.db"))
+    holder.execute("begin immediate")
+
+    with pytest.raises(weft.StoreError, match="in use"):
+        await database.write(lambda db: db.execute(INSERT, ("a", "p")).get)
+    holder.execute("rollback")
+    await database.write(lambda db: db.execute(INSERT, ("b", "p")).get)
+
+    assert await _links(database) == 1
+    holder.close()
+    await database.close()
+
+
+def test_a_folder_that_does_not_exist_is_made(tmp_path: Path) -> None:
+    Database(str(tmp_path / "new" / "folder" / "weft.db"))
+
+    assert (tmp_path / "new" / "folder" / "weft.db").exists()
+
+
+@pytest.mark.parametrize("place", ["file/weft.db", "."])
+def test_a_place_that_cannot_hold_a_file_is_one_sentence(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("x", "utf-8")
+
+    with pytest.raises(weft.StoreError, match="cannot be"):
+        Database(str(tmp_path / place))

@@ -1,0 +1,321 @@
+"""What every store promises, shown with the one there is: in memory and in a file."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import weft
+from weft.recall.past import Past
+from weft.store.plain import PlainMessages
+from weft.store.sqlite.search import Scope, fts_query
+from weft.store.sqlite.store import SqliteStore
+from weft.tokens import COUNTERS
+from weft.types.records import SearchContentType, SessionRule
+
+from samples import assistant, result, user
+
+ALL = tuple(SearchContentType)
+TEXT = st.text(max_size=40)
+
+
+@pytest.fixture(params=["memory", "file"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    path = ":memory:" if request.param == "memory" else str(tmp_path / "weft.db")
+    opened = SqliteStore(path)
+    yield opened
+    await opened.close()
+
+
+async def test_a_conversation_has_one_session_until_a_new_one_is_asked_for(store: SqliteStore) -> None:
+    first = await store.sessions.find_or_create("telegram", "c1", "42")
+    again = await store.sessions.find_or_create("telegram", "c1", "42")
+    other = await store.sessions.find_or_create("telegram", "c2", "42")
+    fresh = await store.sessions.new("telegram", "c1", "42")
+
+    assert first.id == again.id
+    assert len({first.id, other.id, fresh.id}) == 3
+    assert (await store.sessions.find_or_create("telegram", "c1", "42")).id == fresh.id
+    assert (await store.sessions.get(first.id)).closed_at is not None
+    assert await store.messages.all(fresh.id) == []
+
+
+async def test_a_closed_session_is_not_found_again(store: SqliteStore) -> None:
+    session = await store.sessions.find_or_create("a", "b", "c")
+
+    await store.sessions.close(session.id)
+
+    assert (await store.sessions.find_or_create("a", "b", "c")).id != session.id
+    with pytest.raises(weft.StoreError, match="no session 'gone'"):
+        await store.sessions.close("gone")
+
+
+async def test_a_rule_says_what_counts_and_how_long_a_session_waits(store: SqliteStore) -> None:
+    by_sender = SessionRule(ignore="conversation")
+    impatient = SessionRule(idle_minutes=0)
+
+    one = await store.sessions.find_or_create("a", "c1", "s", rule=by_sender)
+    two = await store.sessions.find_or_create("a", "c2", "s", rule=by_sender)
+    waited = await store.sessions.find_or_create("a", "c9", "t", rule=impatient)
+
+    assert one.id == two.id
+    assert (await store.sessions.find_or_create("a", "c9", "t", rule=impatient)).id != waited.id
+
+
+async def test_ids_can_be_made_of_the_channel_and_the_chat_and_stay_unique(store: SqliteStore) -> None:
+    rule = SessionRule(id="{channel}_{conversation}")
+
+    first = await store.sessions.new("telegram", "77", "s", rule=rule)
+    second = await store.sessions.new("telegram", "77", "s", rule=rule)
+
+    assert (first.id, second.id) == ("telegram_77", "telegram_77_2")
+
+
+async def test_messages_come_back_as_they_were_written(store: SqliteStore) -> None:
+    session = await store.sessions.find_or_create("a", "b", "c")
+    said = [
+        user("Where?"),
+        assistant("", "call-1"),
+        result("call-1", "there"),
+        weft.Message(
+            role="narrator",
+            content="\0 Ω 好",
+            timestamp=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
+            origin="web",
+            parts=({"type": "image", "data": "x"},),
+            provider_data={"signature": "s"},
+        ),
+    ]
+
+    await store.messages.append(session.id, *said)
+
+    assert await store.messages.all(session.id) == said
+    assert await store.messages.newest(session.id, 2) == said[-2:]
+    assert await store.messages.newest(session.id, 0) == []
+
+
+async def test_messages_of_an_unknown_session_are_refused_and_none_is_kept(store: SqliteStore) -> None:
+    with pytest.raises(weft.StoreError, match="no session 'gone'"):
+        await store.messages.append("gone", user("x"))
+
+    assert await store.messages.all("gone") == []
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.sampled_from(("user", "assistant", "tool")), TEXT), max_size=30),
+    st.none() | st.integers(0, 200),
+    st.none() | st.integers(0, 30),
+)
+async def test_the_tail_is_that_of_a_plain_list_under_every_counter(
+    said: list[tuple[str, str]], max_tokens: int | None, max_messages: int | None
+) -> None:
+    store = SqliteStore(":memory:")
+    session = await store.sessions.new("a", "b", "c")
+    messages = [weft.Message(role=role, content=text) for role, text in said]
+    await store.messages.append(session.id, *messages)
+
+    for counter in COUNTERS.values():
+        limits = {"max_tokens": max_tokens, "max_messages": max_messages}
+        found = await store.messages.tail(session.id, counter, **limits)
+        plain = await PlainMessages(messages).tail("", counter, max_tokens=None, max_messages=None)
+
+        shown = len(found.entries)
+        assert list(found.entries) == list(plain.entries)[len(messages) - shown :]
+        assert found.messages_before == len(messages) - shown
+        assert found.tokens_before == sum(e.tokens for e in list(plain.entries)[: len(messages) - shown])
+        assert shown == len(messages) or (
+            (max_tokens is not None and sum(e.tokens for e in found.entries) > max_tokens)
+            or (max_messages is not None and shown > max_messages)
+        )
+    await store.close()
+
+
+async def test_a_fact_keeps_its_earlier_values_with_their_dates(store: SqliteStore) -> None:
+    await store.facts.set("telegram:42", "city", "Rome")
+    await store.facts.set("telegram:42", "city", "Lisbon")
+    await store.facts.set("telegram:42", "city", "Lisbon")
+    await store.facts.set("telegram:42", "name", "Ada")
+
+    assert [(f.key, f.value) for f in await store.facts.list("telegram:42")] == [
+        ("city", "Lisbon"),
+        ("name", "Ada"),
+    ]
+    rome, lisbon = await store.facts.history("telegram:42", "city")
+    assert rome.ended_at == lisbon.created_at
+    assert lisbon.ended_at is None
+
+
+async def test_a_forgotten_fact_is_gone_and_another_person_never_had_it(store: SqliteStore) -> None:
+    await store.facts.set("telegram:42", "city", "Rome")
+
+    assert await store.facts.list("telegram:43") == []
+    assert await store.facts.delete("telegram:43", "city") is False
+    assert await store.facts.delete("telegram:42", "city") is True
+    assert await store.facts.list("telegram:42") == []
+    with pytest.raises(weft.StoreError, match="Nothing is known"):
+        await store.facts.get("telegram:42", "city")
+
+
+async def test_linked_senders_are_one_person(store: SqliteStore) -> None:
+    await store.facts.set("telegram:42", "city", "Rome")
+
+    await store.facts.link("web:1", "telegram:42")
+    await store.facts.set("web:1", "name", "Ada")
+
+    assert await store.facts.list("telegram:42") == await store.facts.list("web:1")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("", "x"),
+        ("x", " "),
+        ("k" * 51, "v"),
+        ("k", "v" * 201),
+        ("age", "42"),
+        ("price", "$12.50"),
+        ("| a", "b |"),
+    ],
+)
+async def test_what_tells_nothing_is_not_kept_as_a_fact(store: SqliteStore, key: str, value: str) -> None:
+    with pytest.raises(weft.StoreError):
+        await store.facts.set("telegram:42", key, value)
+
+    assert await store.facts.list("telegram:42") == []
+
+
+async def test_a_model_cannot_write_reserved_keys(store: SqliteStore) -> None:
+    await store.facts.set("telegram:42", "role", "owner")
+
+    with pytest.raises(weft.StoreError, match="reserved"):
+        await store.facts.set("telegram:42", "role", "admin", by_model=True)
+
+    assert await store.facts.get("telegram:42", "role") == "owner"
+
+
+async def test_summaries_come_newest_first_and_only_the_senders_own(store: SqliteStore) -> None:
+    for number in range(5):
+        await store.summaries.add("telegram", "42", f"talk {number}")
+    await store.summaries.add("telegram", "43", "another's")
+
+    recent = await store.summaries.recent("telegram", "42")
+
+    assert [summary.text for summary in recent] == ["talk 4", "talk 3", "talk 2"]
+
+
+async def test_tasks_are_listed_by_due_time_and_cancelled_by_the_start_of_their_id(
+    store: SqliteStore,
+) -> None:
+    noon = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    late = await store.tasks.add("s", "late", noon + timedelta(hours=5))
+    soon = await store.tasks.add("s", "soon", noon)
+    again = await store.tasks.add("s", "Soon", noon + timedelta(minutes=20))
+
+    assert again == soon
+    assert [task.text for task in await store.tasks.list("s")] == ["soon", "late"]
+    with pytest.raises(weft.StoreError, match="No task"):
+        await store.tasks.cancel("another", late)
+    assert await store.tasks.cancel("s", late) == late
+    assert [task.id for task in await store.tasks.list("s")] == [soon]
+
+
+async def test_the_archive_keeps_notes_with_their_metadata(store: SqliteStore) -> None:
+    kept = await store.archive.insert("iris", "The boat is called Marlin.", {"source": "log"})
+
+    entry = (await store.archive.list([kept]))[kept]
+
+    assert (entry.content, entry.metadata) == ("The boat is called Marlin.", {"source": "log"})
+    assert await store.archive.delete(kept) is True
+    assert await store.archive.delete(kept) is False
+    assert await store.search.candidates("Marlin", Scope(owner="iris"), sources=ALL, limit=5) == []
+
+
+async def _found(store: SqliteStore, query: str, owner: str = "iris") -> list[str]:
+    found = await store.search.candidates(query, Scope(owner=owner), sources=ALL, limit=10)
+    return [candidate.content for candidate in found]
+
+
+async def test_search_finds_other_forms_of_a_word_and_the_best_first(store: SqliteStore) -> None:
+    await store.archive.insert("iris", "The dogs were running in the park")
+    await store.archive.insert("iris", "A dog runs, a dog barks, a dog sleeps: dog days")
+    await store.archive.insert("iris", "Nothing about animals")
+
+    assert (await _found(store, "does the dog run?"))[0].startswith("A dog runs")
+    assert len(await _found(store, "dog")) == 2
+    assert await _found(store, "what is the") == ["The dogs were running in the park"]
+    assert await _found(store, "anim*") == ["Nothing about animals"]
+
+
+async def test_search_works_in_scripts_without_spaces(store: SqliteStore) -> None:
+    await store.archive.insert("iris", "我喜欢喝绿茶")
+    await store.archive.insert("iris", "東京タワーは高い")
+
+    assert await _found(store, "绿茶") == ["我喜欢喝绿茶"]
+    assert await _found(store, "茶") == ["我喜欢喝绿茶"]
+    assert await _found(store, "東京") == ["東京タワーは高い"]
+    assert await _found(store, "大阪") == []
+
+
+async def test_nobody_finds_what_is_anothers(store: SqliteStore) -> None:
+    mine = await store.sessions.find_or_create("telegram", "c1", "42", agent_id="iris")
+    theirs = await store.sessions.find_or_create("telegram", "c2", "43", agent_id="rose")
+    await store.messages.append(mine.id, user("the key is under the blue stone"))
+    await store.messages.append(theirs.id, user("the key is under the red stone"))
+
+    assert await _found(store, "key stone", owner="iris") == ["the key is under the blue stone"]
+    assert await _found(store, "key stone", owner="telegram:43") == ["the key is under the red stone"]
+    assert await _found(store, "key stone", owner="") == []
+    everyone = await store.search.candidates("key stone", Scope(everyone=True), sources=ALL, limit=10)
+    assert len(everyone) == 2
+
+
+async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(store: SqliteStore) -> None:
+    past = await store.sessions.find_or_create("telegram", "c1", "42")
+    now = await store.sessions.find_or_create("telegram", "c2", "42")
+    await store.messages.append(past.id, user("The dive boat is called Marlin."), assistant("Noted."))
+    await store.messages.append(now.id, user("What was the boat called?"))
+
+    found = await Past(store.search).recall("boat name", sender="telegram:42", session_id=now.id, limit=5)
+
+    assert [(line.speaker, line.text) for line in found] == [("User", "The dive boat is called Marlin.")]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=40) | st.text('"*()^:-+ANDORNEAR{}', max_size=30))
+async def test_no_query_is_ever_taken_as_syntax(query: str) -> None:
+    store = SqliteStore(":memory:")
+    await store.archive.insert("iris", "some text")
+
+    found = await store.search.candidates(query, Scope(owner="iris"), sources=ALL, limit=3)
+
+    assert len(found) <= 1
+    assert '""' not in fts_query(query)
+    await store.close()
+
+
+async def test_a_receipt_can_be_read_again(store: SqliteStore) -> None:
+    session = await store.sessions.find_or_create("a", "b", "c")
+    context = await weft.ContextBuilder().build("Hi")
+    assert context.receipt is not None
+
+    turn = await store.turns.add(session.id, context.receipt)
+
+    assert await store.turns.get(turn) == context.receipt
+    assert await store.turns.list(session.id) == [turn]
+    with pytest.raises(weft.StoreError, match="no turn"):
+        await store.turns.get("gone")
+
+
+async def test_a_builder_takes_its_history_from_the_file(store: SqliteStore) -> None:
+    session = await store.sessions.find_or_create("a", "b", "c")
+    await store.messages.append(session.id, user("one"), assistant("two"))
+
+    context = (
+        await weft.ContextBuilder().with_messages(store.messages).with_session(session.id).build("three")
+    )
+
+    assert [m.content for m in context.history] == ["one", "two"]
