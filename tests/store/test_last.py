@@ -1,6 +1,6 @@
 """What every store promises, shown with the one there is: in memory and in a file."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.recall.past import Past
+from weft.store.base import Change, Scope
 from weft.store.plain import PlainMessages
-from weft.store.sqlite.search import Scope, fts_query
+from weft.store.sqlite.search import fts_query
 from weft.store.sqlite.store import SqliteStore
 from weft.tokens import COUNTERS
-from weft.types.records import SearchContentType, SessionRule
+from weft.types.records import BlockInfo, SearchContentType, SessionRule
 
 from samples import assistant, result, user
 
@@ -319,3 +320,88 @@ async def test_a_builder_takes_its_history_from_the_file(store: SqliteStore) -> 
     )
 
     assert [m.content for m in context.history] == ["one", "two"]
+
+
+def _change(blob: bytes, rendered: str, **more: object) -> Change:
+    return Change(blob=blob, before=b"", after=blob, rendered=rendered, author="iris", **more)  # type: ignore[arg-type]
+
+
+async def test_a_blocks_changes_are_kept_in_order_with_their_text(store: SqliteStore) -> None:
+    info = BlockInfo(id="", agent_id="iris", label="notes", schema={"kind": "text"})
+    block = await store.blocks.create(info, _change(b"1", "one"))
+    seen: list[bytes] = []
+
+    def merge(others: Sequence[tuple[int, bytes]]) -> Change:
+        seen.extend(blob for _, blob in others)
+        return _change(b"2", "one two")
+
+    version = await store.blocks.merge(block, 0, merge)
+
+    chain = await store.blocks.chain(block)
+    assert seen == [b"1"]
+    assert [blob for _, blob in chain.updates] == [b"1", b"2"]
+    assert chain.newest == version == await store.blocks.version(block)
+    assert await store.blocks.rendered(block) == "one two"
+    assert [entry.kind for entry in await store.blocks.history(block)] == ["edit", "edit"]
+    assert await _found(store, "two") == ["one two"]
+
+
+async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteStore) -> None:
+    info = BlockInfo(id="", agent_id="iris", label="notes")
+    block = await store.blocks.create(info, _change(b"1", "one"))
+    first = await store.blocks.version(block)
+    await store.blocks.keep_snapshot(block, first, b"all")
+    await store.blocks.merge(block, first, lambda others: _change(b"2", "two"))
+
+    chain = await store.blocks.chain(block)
+
+    assert (chain.snapshot, chain.seq) == (b"all", first)
+    assert [blob for _, blob in chain.updates] == [b"2"]
+    assert len(await store.blocks.history(block)) == 2
+
+
+async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteStore) -> None:
+    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1", "one"))
+    before = await store.blocks.version(block)
+
+    assert await store.blocks.merge(block, 0, lambda others: None) == before
+    assert await store.blocks.version(block) == before
+
+
+async def test_a_label_is_taken_once_for_each_agent(store: SqliteStore) -> None:
+    label = "a/b 'c' \"d\" 🐠"
+    await store.blocks.create(BlockInfo(id="", agent_id="iris", label=label), _change(b"1", "x"))
+    await store.blocks.create(BlockInfo(id="", agent_id="rose", label=label), _change(b"1", "y"))
+
+    with pytest.raises(weft.StoreError, match="already"):
+        await store.blocks.create(BlockInfo(id="", agent_id="iris", label=label), _change(b"1", "z"))
+
+    found = await store.blocks.find("iris", label)
+    assert found is not None
+    assert await store.blocks.rendered(found.id) == "x"
+
+
+async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(store: SqliteStore) -> None:
+    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="team"), _change(b"1", "tanks"))
+    await store.blocks.share(block, "rose", weft.Permission.APPEND)
+
+    (shown,) = await store.blocks.rendered_blocks("rose")
+
+    assert (shown.label, shown.shared_from, shown.permission) == ("team", "iris", weft.Permission.APPEND)
+    assert await _found(store, "tanks", owner="rose") == ["tanks"]
+    assert await _found(store, "tanks", owner="lily") == []
+    assert [(one.owner, one.label) for one in await store.blocks.shared_with("rose")] == [("iris", "team")]
+    assert await store.blocks.unshare(block, "rose") is True
+    assert await store.blocks.rendered_blocks("rose") == []
+    assert await _found(store, "tanks", owner="rose") == []
+
+
+async def test_a_deleted_block_is_gone_with_its_changes(store: SqliteStore) -> None:
+    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1", "one"))
+
+    await store.blocks.delete(block)
+
+    assert await store.blocks.find("iris", "notes") is None
+    assert await _found(store, "one") == []
+    with pytest.raises(weft.StoreError, match="deleted meanwhile"):
+        await store.blocks.merge(block, 0, lambda others: _change(b"2", "two"))

@@ -5,13 +5,53 @@ Small protocols, one for each thing that lasts: a layer takes the one it needs a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from weft.tokens import Counter
 from weft.types.message import Message
 from weft.types.records import ActivityEntry, Fact, Recalled, RenderedBlock, Summary, Tail, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose things may be found: an agent's or a sender's own, blocks shared with it, or everyone's."""
+
+    owner: str = ""
+    everyone: bool = False
+    without_session: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The stored content of a block: a snapshot of all changes up to `seq`, and those after it."""
+
+    snapshot: bytes | None = None
+    seq: int = 0
+    updates: tuple[tuple[int, bytes], ...] = ()
+
+    @property
+    def newest(self) -> int:
+        return self.updates[-1][0] if self.updates else self.seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change to record, with the document's state before and after it and its text afterwards."""
+
+    blob: bytes
+    before: bytes
+    after: bytes
+    rendered: str
+    author: str = ""
+    kind: str = "edit"
+    undoes: int | None = None
+
+
+Merge = Callable[[Sequence[tuple[int, bytes]]], Change | None]
+"""Given the changes of others since, merges them and says what to record, if anything."""
 
 
 class MessageLog(Protocol):

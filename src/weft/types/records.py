@@ -215,3 +215,41 @@ class ArchivalEntry:
     metadata: Mapping[str, Any] | None = None
     created_at: datetime | None = None
     score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockInfo:
+    """All about a block but its content. `version` is that of its newest change."""
+
+    id: str
+    agent_id: str
+    label: str
+    description: str = ""
+    block_type: BlockType = BlockType.WORKING
+    permission: Permission = Permission.READ_WRITE
+    char_limit: int = 5000
+    pinned: bool = False
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 0
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockVersion:
+    """One recorded change of a block: when, by whom, and whether it took an earlier one back."""
+
+    version: int
+    kind: Literal["edit", "undo", "redo"]
+    author: str
+    at: datetime | None = None
+    undoes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedBlock:
+    """A block that another agent shares, and what may be done with it."""
+
+    owner: str
+    label: str
+    permission: Permission
+    block_id: str

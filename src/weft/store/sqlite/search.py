@@ -7,10 +7,10 @@ finds all that begin so, and a query in a script without spaces is cut into pair
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
 
+from weft.store.base import Scope
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import scope_word
 from weft.store.sqlite.rows import moment
@@ -22,15 +22,6 @@ _TEXTS = {
     "block": "(select rendered from blocks where id = items.ref)",
     "archival": "(select content from archive where id = items.ref)",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """Whose things may be found: an agent's or a sender's own, blocks shared with it, or everyone's."""
-
-    owner: str = ""
-    everyone: bool = False
-    without_session: str = ""
 
 
 class SqliteSearch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.store.sqlite.archive import SqliteArchive
+from weft.store.sqlite.blocks import SqliteBlocks
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.messages import SqliteMessages
@@ -24,6 +25,7 @@ class SqliteStore:
         self.summaries = SqliteSummaries(self.database)
         self.tasks = SqliteTasks(self.database)
         self.archive = SqliteArchive(self.database)
+        self.blocks = SqliteBlocks(self.database)
         self.search = SqliteSearch(self.database)
         self.turns = SqliteTurns(self.database)
 

@@ -1,0 +1,232 @@
+"""Memory blocks on disk: what they are, every change of them, and who they are shared with.
+
+A block's content is a chain of changes with a snapshot now and then. What a change is made of is not known
+here: it is merged by whoever writes it, inside the transaction, so that no writer overwrites another. The
+rendered text is kept beside the chain, so that showing or searching a block needs no merging at all.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import time
+from typing import Any
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.base import Chain, Change, Merge
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.index import index_text, unindex
+from weft.store.sqlite.rows import moment, new_id, storable
+from weft.types.codec import dump_json
+from weft.types.records import BlockInfo, BlockType, BlockVersion, Permission, RenderedBlock, SharedBlock
+
+_COLUMNS = (
+    "id, agent_id, label, description, block_type, permission, "
+    "char_limit, pinned, schema, version, updated_at"
+)
+
+
+class SqliteBlocks:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, info: BlockInfo, first: Change) -> str:
+        """Keep a new block. Raises StoreError if the agent has one of that label."""
+
+        def work(db: apsw.Connection) -> str:
+            taken = "select exists(select 1 from blocks where agent_id = ? and label = ?)"
+            if db.execute(taken, (info.agent_id, info.label)).get:
+                raise StoreError(
+                    f"There is a block {info.label!r} already: edit it, or choose another label."
+                )
+            block_id, now = info.id or new_id(), time.time()
+            db.execute(
+                "insert into blocks(id, agent_id, label, description, block_type, schema, permission, "
+                "char_limit, pinned, created_at, updated_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (block_id, *_described(info), now, now),
+            )
+            _record(db, block_id, first)
+            return block_id
+
+        return await self._database.write(work)
+
+    async def find(self, agent_id: str, label: str) -> BlockInfo | None:
+        query = f"select {_COLUMNS} from blocks where agent_id = ? and label = ?"
+        row = await self._database.read(lambda db: db.execute(query, (agent_id, label)).fetchone())
+        return None if row is None else _info(row)
+
+    async def list(self, agent_id: str) -> builtins.list[BlockInfo]:
+        """An agent's own blocks, in the order in which they were made."""
+        query = f"select {_COLUMNS} from blocks where agent_id = ? order by created_at, id"
+        return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, (agent_id,))])]
+
+    async def update(self, info: BlockInfo) -> None:
+        """Change what a block is, not what it holds."""
+        query = (
+            "update blocks set agent_id = ?, label = ?, description = ?, block_type = ?, schema = ?, "
+            "permission = ?, char_limit = ?, pinned = ?, updated_at = ? where id = ?"
+        )
+        values = (*_described(info), time.time(), info.id)
+        await self._database.write(lambda db: db.execute(query, values).get)
+
+    async def delete(self, block_id: str) -> None:
+        def work(db: apsw.Connection) -> None:
+            unindex(db, ("block", block_id))
+            db.execute("delete from blocks where id = ?", (block_id,))
+
+        await self._database.write(work)
+
+    async def rendered(self, block_id: str) -> str | None:
+        query = "select rendered from blocks where id = ?"
+        found = await self._database.read(lambda db: db.execute(query, (block_id,)).get)
+        return None if found is None else str(found)
+
+    async def rendered_blocks(self, agent_id: str) -> builtins.list[RenderedBlock]:
+        """Every block the agent may read as text, its own before those shared with it."""
+        query = (
+            "select id, label, description, block_type, permission, pinned, rendered, schema, '', created_at "
+            "from blocks where agent_id = ?1 union all "
+            "select blocks.id, label, description, block_type, block_shares.permission, pinned, rendered, "
+            "schema, blocks.agent_id, created_at from block_shares join blocks on blocks.id = block_id "
+            "where block_shares.agent_id = ?1 order by 9, 10, 1"
+        )
+        return [
+            _rendered(row) for row in await self._database.read(lambda db: [*db.execute(query, (agent_id,))])
+        ]
+
+    async def chain(self, block_id: str) -> Chain:
+        """Everything that is stored of a block's content."""
+        return await self._database.read(lambda db: _chain(db, block_id))
+
+    async def version(self, block_id: str) -> int:
+        query = "select version from blocks where id = ?"
+        return int(await self._database.read(lambda db: db.execute(query, (block_id,)).get) or 0)
+
+    async def merge(self, block_id: str, since: int, merge: Merge) -> int:
+        """Record a change on top of what others wrote since; the version of the block afterwards."""
+
+        def work(db: apsw.Connection) -> int:
+            version = db.execute("select version from blocks where id = ?", (block_id,)).get
+            if version is None:
+                raise StoreError("The block was deleted meanwhile: nothing was written.")
+            change = merge(_since(db, block_id, since))
+            return int(version) if change is None else _record(db, block_id, change)
+
+        return await self._database.write(work)
+
+    async def keep_snapshot(self, block_id: str, seq: int, blob: bytes) -> None:
+        """Let a snapshot stand for all changes up to one; they stay for history."""
+        query = "insert or replace into block_snapshots values(?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, (block_id, seq, blob)).get)
+
+    async def history(self, block_id: str) -> builtins.list[BlockVersion]:
+        """Every recorded change, oldest first."""
+        query = "select seq, kind, author, at, undoes from block_updates where block_id = ? order by seq"
+        rows = await self._database.read(lambda db: [*db.execute(query, (block_id,))])
+        return [
+            BlockVersion(version=seq, kind=kind, author=author, at=moment(at), undoes=undoes)
+            for seq, kind, author, at, undoes in rows
+        ]
+
+    async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
+        """The document's state before and after one change."""
+        query = "select before, after from block_updates where block_id = ? and seq = ?"
+        return await self._database.read(lambda db: db.execute(query, (block_id, seq)).fetchone())
+
+    async def share(self, block_id: str, agent_id: str, permission: Permission) -> None:
+        query = "insert or replace into block_shares values(?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, (block_id, agent_id, permission.value)).get)
+
+    async def unshare(self, block_id: str, agent_id: str) -> bool:
+        """Whether there was such a share."""
+
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from block_shares where block_id = ? and agent_id = ?", (block_id, agent_id))
+            return db.changes() > 0
+
+        return await self._database.write(work)
+
+    async def shared_with(self, agent_id: str) -> builtins.list[SharedBlock]:
+        query = (
+            "select blocks.agent_id, label, block_shares.permission, block_id from block_shares "
+            "join blocks on blocks.id = block_id where block_shares.agent_id = ? order by 1, 2"
+        )
+        rows = await self._database.read(lambda db: [*db.execute(query, (agent_id,))])
+        return [
+            SharedBlock(owner=owner, label=label, permission=Permission(permission), block_id=block_id)
+            for owner, label, permission, block_id in rows
+        ]
+
+
+def _record(db: apsw.Connection, block_id: str, change: Change) -> int:
+    now, rendered = time.time(), storable(change.rendered)
+    seq = db.execute(
+        "insert into block_updates(block_id, kind, blob, before, after, undoes, author, at) "
+        "values(?, ?, ?, ?, ?, ?, ?, ?) returning seq",
+        (block_id, change.kind, change.blob, change.before, change.after, change.undoes, change.author, now),
+    ).get
+    db.execute(
+        "update blocks set rendered = ?, version = ?, updated_at = ? where id = ?",
+        (rendered, seq, now, block_id),
+    )
+    agent_id, label = db.execute("select agent_id, label from blocks where id = ?", (block_id,)).fetchone()  # type: ignore[misc]
+    index_text(db, ("block", block_id), f"{label}\n{rendered}", (agent_id, "", ""))
+    return int(seq)
+
+
+def _since(db: apsw.Connection, block_id: str, seq: int) -> list[tuple[int, bytes]]:
+    query = "select seq, blob from block_updates where block_id = ? and seq > ? order by seq"
+    return [(row[0], row[1]) for row in db.execute(query, (block_id, seq))]
+
+
+def _chain(db: apsw.Connection, block_id: str) -> Chain:
+    found = db.execute("select seq, blob from block_snapshots where block_id = ?", (block_id,)).fetchone()
+    seq, snapshot = found or (0, None)
+    return Chain(snapshot=snapshot, seq=seq, updates=tuple(_since(db, block_id, seq)))
+
+
+def _described(info: BlockInfo) -> tuple[Any, ...]:
+    return (
+        info.agent_id,
+        storable(info.label),
+        storable(info.description),
+        info.block_type.value,
+        dump_json(dict(info.schema)),
+        info.permission.value,
+        info.char_limit,
+        int(info.pinned),
+    )
+
+
+def _info(row: tuple[Any, ...]) -> BlockInfo:
+    block_id, agent_id, label, description, kind, permission, limit, pinned, schema, version, updated_at = row
+    return BlockInfo(
+        id=block_id,
+        agent_id=agent_id,
+        label=label,
+        description=description,
+        block_type=BlockType(kind),
+        permission=Permission(permission),
+        char_limit=limit,
+        pinned=bool(pinned),
+        schema=json.loads(schema),
+        version=version,
+        updated_at=moment(updated_at),
+    )
+
+
+def _rendered(row: tuple[Any, ...]) -> RenderedBlock:
+    block_id, label, description, kind, permission, pinned, rendered, schema, owner, _ = row
+    return RenderedBlock(
+        id=block_id,
+        label=label,
+        content=rendered,
+        description=description,
+        block_type=BlockType(kind),
+        permission=Permission(permission),
+        pinned=bool(pinned),
+        shared_from=owner,
+        schema=json.loads(schema),
+    )
