@@ -4,13 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft.app import App, connect
+    from weft.app import App, Store, connect, open
     from weft.errors import (
         BudgetExceeded,
         ChannelError,
         ConfigError,
         ContextError,
         EmptyMessage,
+        LimitExceeded,
         PermissionDenied,
         ProviderError,
         StoreError,
@@ -34,25 +35,51 @@ if TYPE_CHECKING:
     from weft.types.recipe import Recipe
     from weft.types.records import (
         ActivityEntry,
+        ArchivalEntry,
+        BlockInfo,
         BlockType,
+        BlockVersion,
         Fact,
+        MemorySearchResult,
         Permission,
         Recalled,
         RenderedBlock,
+        SearchContentType,
+        SearchMode,
+        SearchOptions,
+        Session,
+        SessionRule,
+        SharedBlock,
         Summary,
         Task,
     )
     from weft.types.reply import Done, Reading, Reply, TextDelta
     from weft.types.rules import ToolRule
+    from weft.types.schema import (
+        CompositeSchema,
+        CompositeSection,
+        FieldDef,
+        ListSchema,
+        LogEntrySchema,
+        LogSchema,
+        MapSchema,
+        TextSchema,
+        Viewport,
+    )
     from weft.types.section import Keep, Origin, Section, Stability
     from weft.types.version import VERSION as __version__
 
 __all__ = [
     "ActivityEntry",
     "App",
+    "ArchivalEntry",
+    "BlockInfo",
     "BlockType",
+    "BlockVersion",
     "BudgetExceeded",
     "ChannelError",
+    "CompositeSchema",
+    "CompositeSection",
     "ConfigError",
     "Context",
     "ContextBuilder",
@@ -62,8 +89,15 @@ __all__ = [
     "Done",
     "EmptyMessage",
     "Fact",
+    "FieldDef",
     "Keep",
+    "LimitExceeded",
+    "ListSchema",
+    "LogEntrySchema",
+    "LogSchema",
+    "MapSchema",
     "McpServer",
+    "MemorySearchResult",
     "Message",
     "ModelContextLimits",
     "ModelInfo",
@@ -80,12 +114,20 @@ __all__ = [
     "RenderedBlock",
     "Reply",
     "ScriptedProvider",
+    "SearchContentType",
+    "SearchMode",
+    "SearchOptions",
     "Section",
+    "Session",
+    "SessionRule",
+    "SharedBlock",
     "Stability",
+    "Store",
     "StoreError",
     "Summary",
     "Task",
     "TextDelta",
+    "TextSchema",
     "ToolCall",
     "ToolDefinition",
     "ToolError",
@@ -93,16 +135,18 @@ __all__ = [
     "ToolRule",
     "Truncate",
     "Usage",
+    "Viewport",
     "WeftError",
     "WorkspaceError",
     "__version__",
     "connect",
+    "open",
 ]
 
 _HOMES = {
-    "weft.app": "App connect",
-    "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage PermissionDenied "
-    "ProviderError StoreError ToolError WeftError WorkspaceError",
+    "weft.app": "App Store connect open",
+    "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
+    "PermissionDenied ProviderError StoreError ToolError WeftError WorkspaceError",
     "weft.providers.scripted": "ScriptedProvider",
     "weft.tools.registry": "ToolRegistry",
     "weft.turn.build": "ContextBuilder",
@@ -111,9 +155,13 @@ _HOMES = {
     "weft.types.message": "Message ToolCall ToolDefinition",
     "weft.types.receipt": "Receipt ReceiptItem Usage",
     "weft.types.recipe": "Recipe",
-    "weft.types.records": "ActivityEntry BlockType Fact Permission Recalled RenderedBlock Summary Task",
+    "weft.types.records": "ActivityEntry ArchivalEntry BlockInfo BlockType BlockVersion Fact "
+    "MemorySearchResult Permission Recalled RenderedBlock SearchContentType "
+    "SearchMode SearchOptions Session SessionRule SharedBlock Summary Task",
     "weft.types.reply": "Done Reading Reply TextDelta",
     "weft.types.rules": "ToolRule",
+    "weft.types.schema": "CompositeSchema CompositeSection FieldDef ListSchema LogEntrySchema LogSchema "
+    "MapSchema TextSchema Viewport",
     "weft.types.section": "Keep Origin Section Stability",
     "weft.types.version": "VERSION",
 }

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from weft.config import Config, load_config
-from weft.errors import ConfigError
+from weft.errors import ConfigError, StoreError
 from weft.gateway.clean import clean
+from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
+from weft.recall.past import Past
 from weft.store.plain import PlainMessages
+from weft.store.sqlite.store import SqliteStore
 from weft.turn.build import ContextBuilder
 from weft.turn.run import Turn, run_turn, with_provider
 from weft.types.context import Context
@@ -96,6 +101,44 @@ async def connect(
         builder=make_builder(config).with_model_info(provider.info),
         messages=PlainMessages(),
     )
+
+
+class Store:
+    """Everything that lasts, from one open file. Close it when done, or use it with `async with`."""
+
+    def __init__(self, kept: SqliteStore) -> None:
+        self._kept = kept
+        self.sessions, self.messages = kept.sessions, kept.messages
+        self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
+        self.turns = kept.turns
+        self.memory = MemoryStore(kept.blocks, kept.archive, kept.search)
+        self.recall = Past(kept.search)
+
+    async def check(self) -> list[str]:
+        """What is wrong with the file; nothing, if all is well."""
+        return await self._kept.check()
+
+    async def close(self) -> None:
+        await self._kept.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def open(path_or_url: str | Path) -> Store:  # noqa: A001 - `weft.open` reads as what it does
+    """The store in a file, which is made if there is none; `":memory:"` lasts as long as it is open.
+
+    Raises:
+        StoreError: the file cannot be used, and why.
+    """
+    path = str(path_or_url)
+    if "://" in path:
+        raise StoreError(f"This version keeps everything in a file, not at {path!r}: name a file.")
+    where = path if path == ":memory:" else os.path.expanduser(path)  # noqa: ASYNC240 - reads a variable
+    return Store(await asyncio.to_thread(SqliteStore, where))
 
 
 def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> Choice:

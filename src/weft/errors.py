@@ -7,6 +7,7 @@
     │   └── EmptyMessage         there is nothing to answer
     ├── WorkspaceError           the workspace directory is missing or is not one
     ├── StoreError               what lasts could not be read or written
+    │   └── LimitExceeded        a block would grow past its limit
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     ├── ProviderError            a model could not be asked, or gave no usable answer
     ├── ToolError                a tool could not be run
@@ -68,6 +69,18 @@ class WorkspaceError(WeftError):
 
 class StoreError(WeftError):
     """What lasts could not be read or written."""
+
+
+class LimitExceeded(StoreError):
+    """A block would grow past its character limit or its number of items."""
+
+    def __init__(self, *, label: str, limit: int, needed: int, unit: str = "characters") -> None:
+        self.label, self.limit, self.needed, self.unit = label, limit, needed, unit
+        setting = "char_limit" if unit == "characters" else "max_items"
+        super().__init__(
+            f"The block {label!r} holds at most {limit} {unit} and this would make it {needed}: "
+            f"shorten it, or raise its {setting}."
+        )
 
 
 class PermissionDenied(WeftError):

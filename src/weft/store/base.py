@@ -5,14 +5,29 @@ Small protocols, one for each thing that lasts: a layer takes the one it needs a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from weft.tokens import Counter
 from weft.types.message import Message
-from weft.types.records import ActivityEntry, Fact, Recalled, RenderedBlock, Summary, Tail, Task
+from weft.types.records import (
+    ActivityEntry,
+    ArchivalEntry,
+    BlockInfo,
+    BlockVersion,
+    Candidate,
+    Fact,
+    Permission,
+    Recalled,
+    RenderedBlock,
+    SearchContentType,
+    SharedBlock,
+    Summary,
+    Tail,
+    Task,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +107,58 @@ class Blocks(Protocol):
     async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
         """Every block the agent may read, its own before those shared with it."""
         ...
+
+
+class BlockRows(Protocol):
+    """Blocks as a store keeps them: what they are, and the chain of their changes."""
+
+    async def create(self, info: BlockInfo, first: Change) -> str: ...
+
+    async def find(self, agent_id: str, label: str) -> BlockInfo | None: ...
+
+    async def list(self, agent_id: str) -> Sequence[BlockInfo]: ...
+
+    async def update(self, info: BlockInfo) -> None: ...
+
+    async def delete(self, block_id: str) -> None: ...
+
+    async def rendered(self, block_id: str) -> str | None: ...
+
+    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]: ...
+
+    async def chain(self, block_id: str) -> Chain: ...
+
+    async def merge(self, block_id: str, since: int, merge: Merge) -> int: ...
+
+    async def keep_snapshot(self, block_id: str, seq: int, blob: bytes) -> None: ...
+
+    async def history(self, block_id: str) -> Sequence[BlockVersion]: ...
+
+    async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None: ...
+
+    async def share(self, block_id: str, agent_id: str, permission: Permission) -> None: ...
+
+    async def unshare(self, block_id: str, agent_id: str) -> bool: ...
+
+    async def shared_with(self, agent_id: str) -> Sequence[SharedBlock]: ...
+
+
+class Archive(Protocol):
+    """Notes that are searched for, never shown unasked."""
+
+    async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str: ...
+
+    async def list(self, ids: Sequence[str]) -> Mapping[str, ArchivalEntry]: ...
+
+    async def delete(self, entry_id: str) -> bool: ...
+
+
+class SearchIndex(Protocol):
+    """Finds candidates by their words, among what their owner may find."""
+
+    async def candidates(
+        self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
+    ) -> Sequence[Candidate]: ...
 
 
 class Activity(Protocol):

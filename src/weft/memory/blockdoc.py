@@ -1,0 +1,332 @@
+"""The one CRDT document behind a memory block, and the only one that calls Loro (with `border`).
+
+Everything lies in root containers, whose names say what they hold: two processes that start a list or a
+counter at the same time start the same one, and neither hides the other's.
+
+    text                        the text of a text block
+    fields                      the values of a map; for lists and counters, that they were set
+    list:NAME, counter:NAME     a map's lists and counters
+    items, entries              the items of a list, the entries of a log
+    section:NAME:...            the same again, for a section of a composite
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from threading import RLock
+from typing import Any, Literal
+from urllib.parse import quote
+
+from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc
+
+from weft.errors import StoreError
+from weft.memory.border import apply_unless_changed, guarded, pack, unpack, value_of
+from weft.types.schema import (
+    BlockSchema,
+    CompositeSchema,
+    FieldDef,
+    ListSchema,
+    LogSchema,
+    MapSchema,
+    TextSchema,
+)
+
+_log = logging.getLogger(__name__)
+
+NO_VERSION = b""
+"""The version of a document in which nothing was ever written: `export_since(NO_VERSION)` is everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockChanged:
+    """That a block's document changed, and through whom: an edit here, or updates from elsewhere."""
+
+    label: str
+    triggered_by: Literal["local", "import", "checkout"]
+
+
+class Subscription:
+    """What `subscribe_root` returns. Letting go of it changes nothing; `unsubscribe` does."""
+
+    def __init__(
+        self, callbacks: list[Callable[[BlockChanged], object]], callback: Callable[[BlockChanged], object]
+    ) -> None:
+        self._callbacks, self._callback = callbacks, callback
+
+    def unsubscribe(self) -> None:
+        """Be told nothing more. Doing it twice does no harm."""
+        self._callbacks[:] = [other for other in self._callbacks if other is not self._callback]
+
+
+class BlockDoc:
+    """A block's document in this process: its content, its versions, and the updates that carry them.
+
+    It knows the schema's shape but no permissions and no limits; those are the `Document`'s. Hold
+    `lock` for several steps that belong together. `schema`, `label` and `char_limit` may be replaced; content
+    that a new schema does not show is kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        schema: BlockSchema,
+        label: str,
+        char_limit: int | None = None,
+        peer: int | None = None,
+        doc: LoroDoc | None = None,
+    ) -> None:
+        self.schema, self.label, self.char_limit = schema, label, char_limit
+        self.lock = RLock()
+        self._doc = LoroDoc() if doc is None else doc
+        self._events: deque[DiffEvent] = deque()
+        self._callbacks: list[Callable[[BlockChanged], object]] = []
+        with self._loro("prepared"):
+            if peer is not None:
+                self._doc.peer_id = peer
+            # Kept in a deque, whose append cannot raise: a callback that does makes Loro panic.
+            self._subscription = self._doc.subscribe_root(self._events.append)
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        schema: BlockSchema,
+        label: str,
+        updates: Sequence[bytes],
+        char_limit: int | None = None,
+        peer: int | None = None,
+    ) -> BlockDoc:
+        """The document that these updates make, a snapshot among them or not, in any order.
+
+        Raises:
+            StoreError: an update is damaged, or one that others build on is missing.
+        """
+        block = cls(schema=schema, label=label, char_limit=char_limit, peer=peer)
+        if not block.import_updates(updates):
+            raise StoreError(f"The block {label!r} lacks some of its history: restore it from a backup.")
+        return block
+
+    # --- versions and updates. Whatever looks at a version commits first.
+
+    def commit(self) -> None:
+        """End the current edit and tell the subscribers."""
+        with self._loro("saved"):
+            self._doc.commit()
+        self._tell()
+
+    def version(self) -> bytes:
+        """Which edits the document has, of which process: what `export_since` counts from.
+
+        Two documents with the same edits have the same version, to the byte.
+        """
+        self.commit()
+        with self._loro("read"):
+            return pack(self._doc.oplog_vv)
+
+    def frontiers(self) -> bytes:
+        """A point in the document's history, short: what `at` and `inverse` take."""
+        self.commit()
+        with self._loro("read"):
+            return self._doc.oplog_frontiers.encode()
+
+    def snapshot(self) -> bytes:
+        """The whole document with its history."""
+        self.commit()
+        with self._loro("exported"):
+            return self._doc.export(ExportMode.Snapshot())
+
+    def export_since(self, version: bytes) -> bytes:
+        """The update that brings a document of that version up to this one."""
+        self.commit()
+        with self._loro("exported"):
+            return self._doc.export(ExportMode.Updates(unpack(version)))
+
+    def import_updates(self, updates: Sequence[bytes]) -> bool:
+        """Merge updates and snapshots of the same block; false if some wait for others that did not come.
+
+        What it has already is skipped. If one is damaged, none is merged.
+
+        Raises:
+            StoreError: an update is damaged.
+        """
+        self.commit()
+        with self._loro("merged with its updates"):
+            status = self._doc.import_batch(list(updates))
+        self._tell()
+        return status.pending is None
+
+    def at(self, frontiers: bytes) -> BlockDoc:
+        """The document as it was then, on its own: edits to it do not reach this one."""
+        self.commit()
+        with self._loro("read at an earlier version"):
+            past = self._doc.fork_at(Frontiers.decode(frontiers))
+        return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=past)
+
+    def inverse(self, before: bytes, after: bytes) -> bytes | None:
+        """An update that undoes what happened between two points and keeps what came later.
+
+        It is not merged yet: pass it to `import_updates`. None if there is nothing to undo. A field that was
+        set again since is left alone; the undo, made in the past, could otherwise win over that later value.
+        """
+        self.commit()
+        with self._loro("undone"):
+            start, end = Frontiers.decode(before), Frontiers.decode(after)
+            fork = self._doc.fork_at(end)
+            known = fork.oplog_vv
+            apply_unless_changed(
+                fork, self._doc.diff(end, start), self._doc.diff(end, self._doc.oplog_frontiers)
+            )
+            fork.commit()
+            return None if fork.oplog_vv == known else fork.export(ExportMode.Updates(self._doc.oplog_vv))
+
+    def subscribe_root(self, callback: Callable[[BlockChanged], object]) -> Subscription:
+        """Call back after each commit and each merge that changed something."""
+        # A callable of its own, so that the same callback given twice can be taken back once.
+        own = partial(callback)
+        self._callbacks.append(own)
+        return Subscription(self._callbacks, own)
+
+    def _tell(self) -> None:
+        """Call the subscribers, outside of Loro and, unless the caller holds it, outside of the lock."""
+        with self.lock:
+            changes = [BlockChanged(label=self.label, triggered_by=_trigger(event)) for event in self._events]
+            self._events.clear()
+        for change in changes:
+            for callback in tuple(self._callbacks):
+                try:
+                    with guarded(f"A subscriber of the block {self.label!r} failed"):
+                        callback(change)
+                except StoreError as error:
+                    _log.warning("%s", error, exc_info=error.__cause__)
+
+    @contextmanager
+    def _loro(self, done: str) -> Iterator[None]:
+        with self.lock, guarded(f"The block {self.label!r} could not be {done}"):
+            yield
+
+    # --- content. `place` is "" or the prefix that `section` makes.
+
+    @staticmethod
+    def section(name: str, place: str = "") -> str:
+        """The prefix of a section's containers."""
+        return f"{place}section:{quote(name, safe='')}:"
+
+    def content(self, schema: BlockSchema | None = None, place: str = "") -> Any:
+        """The content as plain values, in the form that `render` takes."""
+        schema = self.schema if schema is None else schema
+        if isinstance(schema, TextSchema):
+            return self.text(place)
+        if isinstance(schema, MapSchema):
+            found = {field.name: self.field(field, place) for field in schema.fields}
+            return {name: value for name, value in found.items() if value is not None}
+        if isinstance(schema, ListSchema):
+            return self.items(f"{place}items")
+        if isinstance(schema, LogSchema):
+            return self.newest(f"{place}entries", schema.display_limit)
+        return self._sections(schema, place)
+
+    def _sections(self, schema: CompositeSchema, place: str) -> dict[str, Any]:
+        return {
+            part.name: self.content(part.schema, self.section(part.name, place)) for part in schema.sections
+        }
+
+    def text(self, place: str = "") -> str:
+        with self._loro("read"):
+            return self._doc.get_text(f"{place}text").to_string()
+
+    def text_length(self, place: str = "") -> int:
+        with self._loro("read"):
+            return self._doc.get_text(f"{place}text").len_unicode
+
+    def field(self, field: FieldDef, place: str = "") -> Any:
+        """A field's value, else its default, else None."""
+        with self._loro("read"):
+            own = value_of(self._doc.get_map(f"{place}fields").get(field.name))
+            if field.type == "counter":
+                counted = self._doc.get_counter(_root(place, field)).value
+                absent = own is None and not counted
+                return field.default if absent else _whole(counted + (field.default or 0))
+            if field.type == "list":
+                items = self._doc.get_list(_root(place, field)).get_deep_value()
+                return list(field.default or ()) or None if own is None and not items else items
+            # A mark that a list or a counter left before the schema changed is no value.
+            absent = own is None or (own is True and field.type != "boolean")
+            return field.default if absent else own
+
+    def items(self, root: str) -> list[Any]:
+        with self._loro("read"):
+            found = self._doc.get_list(root).get_deep_value()
+            return found if isinstance(found, list) else []
+
+    def length(self, root: str) -> int:
+        with self._loro("read"):
+            return len(self._doc.get_list(root))
+
+    def newest(self, root: str, limit: int) -> list[Any]:
+        """The last items of a list, the last first. Reads no more than these."""
+        with self._loro("read"):
+            held = self._doc.get_list(root)
+            size = len(held)
+            return [value_of(held.get(at)) for at in range(size - 1, max(size - limit, 0) - 1, -1)]
+
+    def splice_text(self, start: int, removed: int, added: str, place: str = "") -> None:
+        with self._loro("written"):
+            self._doc.get_text(f"{place}text").splice(start, removed, added)
+
+    def put_field(self, name: str, value: Any, place: str = "") -> None:
+        """Set a value of a map; None removes it."""
+        with self._loro("written"):
+            fields = self._doc.get_map(f"{place}fields")
+            if value is not None:
+                fields.insert(name, value)
+            elif name in fields:
+                fields.delete(name)
+
+    def splice_items(self, root: str, start: int, removed: int, added: Sequence[Any]) -> None:
+        with self._loro("written"):
+            items = self._doc.get_list(root)
+            if removed:
+                items.delete(start, removed)
+            for offset, item in enumerate(added):
+                items.insert(start + offset, item)
+
+    def splice_list_field(
+        self, field: FieldDef, start: int, removed: int, added: Sequence[Any], place: str
+    ) -> None:
+        self._mark(field, place)
+        self.splice_items(_root(place, field), start, removed, added)
+
+    def list_field(self, field: FieldDef, place: str = "") -> list[Any]:
+        """The items that were written to a list field, without its default."""
+        return self.items(_root(place, field))
+
+    def add_to_counter(self, field: FieldDef, by: float, place: str = "") -> None:
+        self._mark(field, place)
+        with self._loro("written"):
+            self._doc.get_counter(_root(place, field)).increment(float(by))
+
+    def _mark(self, field: FieldDef, place: str) -> None:
+        """Note that a list or a counter was set, once: it may be empty or zero and still be there."""
+        with self._loro("read"):
+            marked = field.name in self._doc.get_map(f"{place}fields")
+        if not marked:
+            self.put_field(field.name, True, place)
+
+
+def _root(place: str, field: FieldDef) -> str:
+    return f"{place}{field.type}:{quote(field.name, safe='')}"
+
+
+def _whole(counted: float) -> int | float:
+    return int(counted) if counted.is_integer() else counted
+
+
+def _trigger(event: DiffEvent) -> Literal["local", "import", "checkout"]:
+    if event.triggered_by == EventTriggerKind.Local:
+        return "local"
+    return "import" if event.triggered_by == EventTriggerKind.Import else "checkout"

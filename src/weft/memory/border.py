@@ -1,0 +1,68 @@
+"""Where Weft meets Loro: its errors, its versions and its diffs in a form that can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from struct import Struct
+from typing import Any
+
+from loro import ID, ContainerID, Diff, DiffBatch, LoroDoc, ValueOrContainer, VersionVector
+
+from weft.errors import StoreError
+
+_PEER = Struct(">QI")
+
+
+@contextmanager
+def guarded(failed: str) -> Iterator[None]:
+    """Turn whatever Loro raises, which is a bare BaseException or a panic, into a StoreError.
+
+    The same for subscribers: one that raised inside Loro would make it panic, so they are called from here.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise StoreError(f"{failed}: {error}.") from error
+
+
+def value_of(found: ValueOrContainer | None) -> Any:
+    return found.value if isinstance(found, ValueOrContainer.Value) else None
+
+
+def pack(vector: VersionVector) -> bytes:
+    """The edits of each process by its number, in order. Loro's own encoding of equal versions differs."""
+    ends = sorted((span.peer, span.counter.end) for span in vector.sub_iter(VersionVector()))
+    return b"".join(_PEER.pack(peer, end) for peer, end in ends)
+
+
+def unpack(version: bytes) -> VersionVector:
+    vector = VersionVector()
+    for peer, end in _PEER.iter_unpack(version):
+        vector.set_end(ID(peer, end))
+    return vector
+
+
+def apply_unless_changed(doc: LoroDoc, wanted: DiffBatch, later: DiffBatch) -> None:
+    """Apply a diff, but for the values of maps that a later diff changed too."""
+    rest = DiffBatch()
+    changed = {(str(root), key) for root, diff in later.get_diff() for key in _keys(diff)}
+    for root, diff in wanted.get_diff():
+        if not isinstance(diff, Diff.Map) or not isinstance(root, ContainerID.Root):
+            rest.push(root, diff)
+            continue
+        fields = doc.get_map(root.name)
+        for key, found in diff.diff.updated.items():
+            if (str(root), key) in changed:
+                continue
+            if found is None:
+                fields.delete(key)
+            else:
+                fields.insert(key, value_of(found))
+    doc.apply_diff(rest)
+
+
+def _keys(diff: Diff) -> Sequence[str]:
+    return tuple(diff.diff.updated) if isinstance(diff, Diff.Map) else ()

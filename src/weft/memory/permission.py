@@ -1,0 +1,108 @@
+"""Who may do what with a memory block: one table, and one function that asks it.
+
+Read-only marks of fields and sections come on top of it; the document asks for them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from weft.errors import PermissionDenied
+from weft.types.records import Permission
+
+
+class Action(StrEnum):
+    """What is done to a block."""
+
+    READ = "read"
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+
+
+class Verdict(StrEnum):
+    """What the table says of an action."""
+
+    ALLOWED = "allowed"
+    CONSENT = "consent"
+    REFUSED = "refused"
+
+
+_YES, _ASK, _NO = Verdict.ALLOWED, Verdict.CONSENT, Verdict.REFUSED
+
+# Permission                read  append  overwrite  delete
+_ROWS = {
+    Permission.READ_ONLY: (_YES, _NO, _NO, _NO),
+    Permission.PARTNER: (_YES, _ASK, _ASK, _NO),
+    Permission.HUMAN: (_YES, _ASK, _ASK, _NO),
+    Permission.APPEND: (_YES, _YES, _NO, _NO),
+    Permission.READ_WRITE: (_YES, _YES, _YES, _NO),
+    Permission.ADMIN: (_YES, _YES, _YES, _YES),
+}
+
+MATRIX: Mapping[Permission, Mapping[Action, Verdict]] = {
+    permission: dict(zip(Action, row, strict=True)) for permission, row in _ROWS.items()
+}
+
+
+def check(
+    action: Action,
+    *,
+    permission: Permission,
+    label: str,
+    consented: bool = False,
+    is_system: bool = False,
+) -> None:
+    """Do nothing if the action is allowed, or was consented to, or is the system's own.
+
+    Raises:
+        PermissionDenied: it is not; the sentence says who could change that.
+    """
+    verdict = MATRIX[permission][action]
+    if is_system or verdict is Verdict.ALLOWED or (verdict is Verdict.CONSENT and consented):
+        return
+    raise PermissionDenied(_refusal(action, permission, label))
+
+
+def needs_consent(action: Action, permission: Permission) -> bool:
+    """Whether somebody has to be asked before the action."""
+    return MATRIX[permission][action] is Verdict.CONSENT
+
+
+def _refusal(action: Action, permission: Permission, label: str) -> str:
+    block = f"The block {label!r} has the permission {permission.value}"
+    if needs_consent(action, permission):
+        who = "its owner" if permission is Permission.PARTNER else "a person"
+        return f"{block} and was not changed: ask {who} to agree first."
+    if action is Action.DELETE:
+        return f"{block} and cannot be deleted: ask its owner for {Permission.ADMIN.value}."
+    if permission is Permission.APPEND:
+        return f"{block}: add to it instead, or ask its owner for {Permission.READ_WRITE.value}."
+    return f"{block} and cannot be written: ask its owner for {Permission.READ_WRITE.value}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentRequest:
+    """What somebody is asked to agree to."""
+
+    label: str
+    action: Action
+    permission: Permission
+    agent_id: str = ""
+    detail: str = ""
+
+
+class Consent(Protocol):
+    """Somebody who can agree to a write: the partner or a human."""
+
+    async def ask(self, request: ConsentRequest) -> bool: ...
+
+
+class RefuseAll:
+    """Nobody is there to be asked, so the answer is no."""
+
+    async def ask(self, request: ConsentRequest) -> bool:
+        return False

@@ -1,0 +1,353 @@
+"""The memory of agents: blocks they keep, what is shared with them, an archive, and one search over all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from weft.errors import PermissionDenied, StoreError
+from weft.memory.blockdoc import NO_VERSION, BlockDoc
+from weft.memory.cache import BlockCache, Held
+from weft.memory.document import Document
+from weft.memory.permission import Action, Consent, ConsentRequest, RefuseAll, check, needs_consent
+from weft.memory.render import render
+from weft.recall.fuse import ranked
+from weft.store.base import Archive, BlockRows, Change, Scope, SearchIndex
+from weft.types.records import (
+    ArchivalEntry,
+    BlockInfo,
+    BlockType,
+    BlockVersion,
+    MemorySearchResult,
+    Permission,
+    RenderedBlock,
+    SearchContentType,
+    SearchMode,
+    SearchOptions,
+    SharedBlock,
+)
+from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
+
+_PLAIN_TEXT = TextSchema()
+_PLAIN_SEARCH = SearchOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """A block as one agent may use it."""
+
+    info: BlockInfo
+    permission: Permission
+
+
+class MemoryStore:
+    """Blocks of agents with permissions, sharing, history and search. A write is safe when it returns."""
+
+    def __init__(
+        self,
+        rows: BlockRows,
+        archive: Archive,
+        index: SearchIndex,
+        *,
+        consent: Consent | None = None,
+        cache_size: int = 256,
+    ) -> None:
+        self._rows, self._archive, self._index = rows, archive, index
+        self._consent = consent or RefuseAll()
+        self._cache = BlockCache(rows, size=cache_size)
+
+    # --- blocks
+
+    async def create_block(  # noqa: PLR0913 - the public contract
+        self,
+        agent_id: str,
+        label: str,
+        *,
+        description: str = "",
+        block_type: BlockType = BlockType.WORKING,
+        schema: BlockSchema = _PLAIN_TEXT,
+        permission: Permission = Permission.READ_WRITE,
+        char_limit: int = 5000,
+        pinned: bool = False,
+        is_system: bool = False,
+    ) -> str:
+        """Make a block and give its id. Raises StoreError if the agent has one of that label."""
+        if not label.strip():
+            raise StoreError("A block needs a label: give it one.")
+        doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
+        info = BlockInfo(
+            id="",
+            agent_id=agent_id,
+            label=label,
+            description=description,
+            block_type=block_type,
+            permission=permission,
+            char_limit=char_limit,
+            pinned=pinned,
+            schema=schema_to_dict(schema),
+        )
+        first = Change(
+            blob=doc.export_since(NO_VERSION),
+            before=doc.frontiers(),
+            after=doc.frontiers(),
+            rendered=render(schema, doc.content()),
+            author="system" if is_system else agent_id,
+        )
+        return await self._rows.create(info, first)
+
+    async def get_block(self, agent_id: str, label: str) -> Document | None:
+        """The agent's own block as a document, or None."""
+        access = await self._own(agent_id, label)
+        return None if access is None else await self._document(access, agent_id)
+
+    async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
+        return list(await self._rows.list(agent_id))
+
+    async def list_blocks_by_type(self, agent_id: str, block_type: BlockType) -> list[BlockInfo]:
+        return [info for info in await self._rows.list(agent_id) if info.block_type == block_type]
+
+    async def delete_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
+        access = await self._required(agent_id, label)
+        check(Action.DELETE, permission=access.permission, label=label, is_system=is_system)
+        await self._rows.delete(access.info.id)
+        self._cache.forget(access.info.id)
+
+    # --- content
+
+    async def get_rendered_content(self, agent_id: str, label: str) -> str | None:
+        access = await self._own(agent_id, label)
+        return None if access is None else await self._rows.rendered(access.info.id)
+
+    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
+        return await self._rows.rendered_blocks(agent_id)
+
+    async def update_block_text(
+        self, agent_id: str, label: str, text: str, *, is_system: bool = False
+    ) -> None:
+        held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        async with held.lock:
+            document.set_text(text, is_system=is_system)
+            await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+
+    async def append_to_block(self, agent_id: str, label: str, text: str, *, is_system: bool = False) -> None:
+        held, document = await self._writable(agent_id, label, Action.APPEND, is_system=is_system)
+        async with held.lock:
+            document.append_text(text, is_system=is_system)
+            await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+
+    async def replace_in_block(
+        self, agent_id: str, label: str, old: str, new: str, *, is_system: bool = False
+    ) -> bool:
+        """Replace the first occurrence; whether there was one."""
+        held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        async with held.lock:
+            replaced = document.replace_text(old, new, is_system=is_system)
+            if replaced:
+                await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+        return replaced
+
+    async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
+        """Write what was edited through a document."""
+        access = await self._required(agent_id, label)
+        held = await self._cache.get(access.info)
+        async with held.lock:
+            await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+
+    # --- what a block is
+
+    async def set_block_pinned(
+        self, agent_id: str, label: str, pinned: bool, *, is_system: bool = False
+    ) -> None:
+        await self._change(agent_id, label, is_system=is_system, pinned=pinned)
+
+    async def set_block_type(
+        self, agent_id: str, label: str, block_type: BlockType, *, is_system: bool = False
+    ) -> None:
+        await self._change(agent_id, label, is_system=is_system, block_type=block_type)
+
+    async def update_block_schema(
+        self, agent_id: str, label: str, schema: BlockSchema, *, is_system: bool = False
+    ) -> None:
+        """Give a block another schema of the same kind.
+
+        Raises:
+            StoreError: the kind differs, and the content would be lost from sight.
+        """
+        access = await self._required(agent_id, label)
+        described = schema_to_dict(schema)
+        if described.get("kind") != access.info.schema.get("kind"):
+            raise StoreError(
+                f"The block {label!r} is a {access.info.schema.get('kind')} and cannot become a "
+                f"{described.get('kind')}: make a new block."
+            )
+        await self._change(agent_id, label, is_system=is_system, schema=described)
+
+    async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
+        access = await self._required(agent_id, label)
+        await self._allow(Action.OVERWRITE, access, agent_id, is_system=is_system)
+        await self._rows.update(replace(access.info, **changes))
+
+    # --- sharing
+
+    async def share_block(
+        self, owner: str, label: str, agent_id: str, permission: Permission, *, is_system: bool = False
+    ) -> None:
+        """Let another agent use a block, with a permission of its own."""
+        access = await self._required(owner, label)
+        await self._rows.share(access.info.id, agent_id, permission)
+
+    async def unshare_block(self, owner: str, label: str, agent_id: str, *, is_system: bool = False) -> bool:
+        access = await self._required(owner, label)
+        return await self._rows.unshare(access.info.id, agent_id)
+
+    async def list_shared_blocks(self, agent_id: str) -> list[SharedBlock]:
+        return list(await self._rows.shared_with(agent_id))
+
+    async def get_shared_block(self, requester: str, owner: str, label: str) -> Document | None:
+        """Another agent's block with the share's permission; None without a share."""
+        for share in await self._rows.shared_with(requester):
+            if (share.owner, share.label) == (owner, label):
+                info = await self._rows.find(owner, label)
+                return (
+                    None if info is None else await self._document(_Access(info, share.permission), requester)
+                )
+        return None
+
+    # --- history
+
+    async def block_history(self, agent_id: str, label: str) -> list[BlockVersion]:
+        access = await self._required(agent_id, label)
+        return list(await self._rows.history(access.info.id))
+
+    async def block_at(self, agent_id: str, label: str, version: int) -> str:
+        """The block's text as it was after that change."""
+        access = await self._required(agent_id, label)
+        states = await self._rows.states(access.info.id, version)
+        if states is None:
+            raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
+        held = await self._cache.get(access.info)
+        past = held.doc.at(states[1])
+        return render(past.schema, past.content())
+
+    async def undo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
+        """Take back the newest change that was not taken back; whether there was one."""
+        return await self._reverse(agent_id, label, "undo", is_system=is_system)
+
+    async def redo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
+        """Bring back what was undone last, if nothing was edited since; whether there was anything."""
+        return await self._reverse(agent_id, label, "redo", is_system=is_system)
+
+    async def _reverse(self, agent_id: str, label: str, kind: Any, *, is_system: bool) -> bool:
+        held, _ = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        author = _author(agent_id, is_system=is_system)
+        async with held.lock:
+            history = await self._rows.history(held.block_id)
+            target = _undoable(history) if kind == "undo" else _redoable(history)
+            states = None if target is None else await self._rows.states(held.block_id, target.version)
+            inverse = None if states is None else held.doc.inverse(*states)
+            if target is None or inverse is None:
+                return False
+            held.doc.import_updates([inverse])
+            await self._cache.save(held, author=author, kind=kind, undoes=target.version)
+        return True
+
+    # --- archive and search
+
+    async def insert_archival(
+        self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None
+    ) -> str:
+        return await self._archive.insert(agent_id, content, metadata)
+
+    async def search_archival(self, agent_id: str, query: str, limit: int = 10) -> list[ArchivalEntry]:
+        """An agent's notes that match, best first."""
+        options = SearchOptions(content_types=(SearchContentType.ARCHIVAL,), limit=limit)
+        hits = await self.search(agent_id, query, options)
+        entries = await self._archive.list([hit.id for hit in hits])
+        return [replace(entries[hit.id], score=hit.score) for hit in hits if hit.id in entries]
+
+    async def delete_archival(self, entry_id: str) -> bool:
+        return await self._archive.delete(entry_id)
+
+    async def search(
+        self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH
+    ) -> list[MemorySearchResult]:
+        """What an agent may find: its own, and what is shared with it."""
+        return await self._search(query, Scope(owner=agent_id), options)
+
+    async def search_all(
+        self, query: str, options: SearchOptions = _PLAIN_SEARCH, *, operator: bool = False
+    ) -> list[MemorySearchResult]:
+        """Everything of everyone. Raises PermissionDenied unless the operator asks."""
+        if not operator:
+            raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
+        return await self._search(query, Scope(everyone=True), options)
+
+    async def _search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
+        if options.mode == SearchMode.VECTOR:
+            raise StoreError("Search by meaning needs an embedder: set one, or use mode FTS.")
+        found = await self._index.candidates(query, scope, sources=options.content_types, limit=options.limit)
+        return ranked(query, found, options.limit)
+
+    # --- who may
+
+    async def _own(self, agent_id: str, label: str) -> _Access | None:
+        info = await self._rows.find(agent_id, label)
+        return None if info is None else _Access(info, info.permission)
+
+    async def _required(self, agent_id: str, label: str) -> _Access:
+        access = await self._own(agent_id, label)
+        if access is None:
+            raise StoreError(f"{agent_id!r} has no block {label!r}: create it first.")
+        return access
+
+    async def _document(self, access: _Access, accessor: str, *, consented: bool = False) -> Document:
+        held = await self._cache.get(access.info)
+        return Document(held.doc, accessor=accessor, permission=access.permission, consented=consented)
+
+    async def _writable(
+        self, agent_id: str, label: str, action: Action, *, is_system: bool
+    ) -> tuple[Held, Document]:
+        access = await self._required(agent_id, label)
+        consented = await self._allow(action, access, agent_id, is_system=is_system)
+        document = await self._document(access, agent_id, consented=consented)
+        return await self._cache.get(access.info), document
+
+    async def _allow(self, action: Action, access: _Access, agent_id: str, *, is_system: bool) -> bool:
+        """Whether somebody agreed. Raises PermissionDenied where the action is not allowed."""
+        consented = False
+        if not is_system and needs_consent(action, access.permission):
+            request = ConsentRequest(
+                label=access.info.label, action=action, permission=access.permission, agent_id=agent_id
+            )
+            consented = await self._consent.ask(request)
+        check(
+            action,
+            permission=access.permission,
+            label=access.info.label,
+            consented=consented,
+            is_system=is_system,
+        )
+        return consented
+
+
+def _author(agent_id: str, *, is_system: bool) -> str:
+    return "system" if is_system else agent_id
+
+
+def _undoable(history: Sequence[BlockVersion]) -> BlockVersion | None:
+    """The newest edit, or redone edit, that no undo took back. The making of the block stays."""
+    taken_back = {entry.undoes for entry in history if entry.kind == "undo"}
+    open_edits = [e for e in history[1:] if e.kind in ("edit", "redo") and e.version not in taken_back]
+    return open_edits[-1] if open_edits else None
+
+
+def _redoable(history: Sequence[BlockVersion]) -> BlockVersion | None:
+    """The newest undo that no redo took back, unless an edit came after it."""
+    taken_back = {entry.undoes for entry in history if entry.kind == "redo"}
+    for entry in reversed(history):
+        if entry.kind == "edit":
+            return None
+        if entry.kind == "undo" and entry.version not in taken_back:
+            return entry
+    return None

@@ -1,0 +1,124 @@
+"""What a memory block can hold: JSON data, checked before it is written.
+
+The document behind a block has no rollback, and changes what it cannot hold without a word (a number beyond
+64 bits becomes a decimal, half a character becomes question marks). So every value passes through here first.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from weft.errors import StoreError
+
+FieldType = Literal["text", "number", "boolean", "list", "timestamp", "counter"]
+
+MAX_DEPTH = 32
+MAX_COUNT = 2**53
+"""Counters are decimals inside: beyond this, adding one changes nothing."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_INT = 2**63
+
+
+def plain(value: Any, where: str, *, depth: int = 0) -> Any:
+    """A copy of the value as JSON data: tuples are lists, dates are ISO 8601 text.
+
+    Raises:
+        StoreError: the value, or something inside it, cannot be stored.
+    """
+    if depth > MAX_DEPTH:
+        raise StoreError(f"{where} is nested more than {MAX_DEPTH} levels deep: make it flatter.")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return as_text(value, where)
+    if isinstance(value, int | float):
+        return as_number(value, where)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {_key(k, where): plain(v, f"{where}.{k}", depth=depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, where, depth=depth + 1) for item in value]
+    raise StoreError(f"{where} cannot hold {type(value).__name__}: give text, a number, a list or a table.")
+
+
+def as_text(value: Any, where: str) -> str:
+    """The value, if it is text that can be stored."""
+    if not isinstance(value, str):
+        raise StoreError(f"{where} must be text, not {_named(value)}.")
+    if _SURROGATE.search(value):
+        raise StoreError(f"{where} holds half a character (a lone surrogate): remove it.")
+    return str(value)
+
+
+def as_number(value: Any, where: str) -> int | float:
+    """The value, if it is a number that can be stored."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise StoreError(f"{where} must be a number, not {_named(value)}.")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise StoreError(f"{where} cannot be {value}: give a finite number.")
+        return float(value)
+    if not -_MAX_INT <= value < _MAX_INT:
+        raise StoreError(f"{where} is too large a number: 64 bits are the most.")
+    return int(value)
+
+
+def as_count(value: Any, where: str) -> int | float:
+    """The value, if a counter can hold it."""
+    found = as_number(value, where)
+    if abs(found) > MAX_COUNT:
+        raise StoreError(f"{where} is too large for a counter: {MAX_COUNT} is the most.")
+    return found
+
+
+def typed(kind: FieldType, value: Any, where: str) -> Any:
+    """The value as JSON data, if it is of the field's type.
+
+    Raises:
+        StoreError: it is not, or it cannot be stored.
+    """
+    if kind == "text":
+        return as_text(value, where)
+    if kind == "number":
+        return as_number(value, where)
+    if kind == "counter":
+        return as_count(value, where)
+    if kind == "timestamp":
+        return _timestamp(value, where)
+    if kind == "boolean":
+        if not isinstance(value, bool):
+            raise StoreError(f"{where} must be true or false, not {_named(value)}.")
+        return value
+    if not isinstance(value, list | tuple):
+        raise StoreError(f"{where} must be a list, not {_named(value)}.")
+    return plain(value, where)
+
+
+def _timestamp(value: Any, where: str) -> str:
+    """ISO 8601 text, kept as it was written."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    try:
+        datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise StoreError(f"{where} must be a date and time such as 2026-11-15T20:30:00Z.") from None
+    return str(value)
+
+
+def _key(key: Any, where: str) -> str:
+    if not isinstance(key, str):
+        raise StoreError(f"{where} has the key {key!r}: keys must be text.")
+    return as_text(key, f"A key of {where}")
+
+
+def _named(value: Any) -> str:
+    names = {str: "text", bool: "true or false", int: "a number", float: "a number", type(None): "nothing"}
+    if isinstance(value, Mapping):
+        return "a table"
+    return "a list" if isinstance(value, list | tuple) else names.get(type(value), type(value).__name__)
