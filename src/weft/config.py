@@ -46,6 +46,10 @@ class Paths:
         return self.data_dir / "workspace"
 
     @property
+    def database(self) -> Path:
+        return self.data_dir / "weft.db"
+
+    @property
     def skills(self) -> Path:
         return self.config_dir / "skills"
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
+    "memory": "See and change what agents remember, with all its history.",
     "recipes": "List, show and check recipes.",
     "skills": "List, show and check skills.",
 }

@@ -1,0 +1,213 @@
+"""`weft memory`: what agents remember, and every change of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from difflib import unified_diff
+from typing import Annotated, TypeVar
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from weft.app import Store
+from weft.app import open as open_store
+from weft.cli.options import AsJson, out, run, say, settings
+from weft.errors import ConfigError, StoreError, did_you_mean
+from weft.types.neutral import printable
+from weft.types.records import BlockType, Permission
+
+T = TypeVar("T")
+app = typer.Typer(no_args_is_help=True, help="See and change what agents remember, with all its history.")
+Label = Annotated[str, typer.Argument(metavar="LABEL", help="The block's label.")]
+Agent = Annotated[str, typer.Option("--agent", "-a", metavar="ID", help="Whose memory.")]
+Words = Annotated[str, typer.Argument(metavar="TEXT")]
+DEFAULT_AGENT = "weft"
+
+
+def with_store(work: Callable[[Store], Awaitable[T]]) -> T:
+    """Run work with the store of the settings, and close it."""
+
+    async def opened() -> T:
+        async with await open_store(settings().paths.database) as store:
+            return await work(store)
+
+    return run(opened())
+
+
+@app.command("list")
+def list_blocks(agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
+    """List the blocks of an agent, and those shared with it."""
+    blocks = with_store(lambda store: store.memory.rendered_blocks(agent))
+    if as_json:
+        rows = [
+            {
+                "label": block.label,
+                "type": block.block_type,
+                "permission": block.permission,
+                "pinned": block.pinned,
+                "shared_from": block.shared_from,
+                "characters": len(block.content),
+            }
+            for block in blocks
+        ]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for block in blocks:
+        marks = ", ".join(filter(None, (block.block_type, block.permission, "pinned" * block.pinned)))
+        whose = f"from {block.shared_from}" if block.shared_from else ""
+        table.add_row(
+            f"[bold]{escape(printable(block.label))}[/]", marks, f"{len(block.content):,} characters", whose
+        )
+    out.print(
+        table if table.row_count else "There are no blocks yet: `weft memory edit LABEL TEXT` makes one."
+    )
+
+
+@app.command()
+def show(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
+    """Print a block."""
+    text = with_store(lambda store: store.memory.get_rendered_content(agent, label))
+    if text is None:
+        raise _unknown(label, agent)
+    say(text)
+
+
+@app.command()
+def edit(
+    label: Label,
+    text: Words,
+    agent: Agent = DEFAULT_AGENT,
+    kind: Annotated[BlockType, typer.Option("--type", help="For a new block.")] = BlockType.WORKING,
+) -> None:
+    """Make this the whole text of a block; a new label makes a new block."""
+
+    async def work(store: Store) -> None:
+        if await store.memory.get_block(agent, label) is None:
+            await store.memory.create_block(agent, label, block_type=kind, pinned=True)
+        await store.memory.update_block_text(agent, label, text, is_system=True)
+
+    with_store(work)
+
+
+@app.command()
+def append(label: Label, text: Words, agent: Agent = DEFAULT_AGENT) -> None:
+    """Add text to the end of a block."""
+    with_store(lambda store: store.memory.append_to_block(agent, label, text, is_system=True))
+
+
+@app.command()
+def replace(
+    label: Label,
+    old: Annotated[str, typer.Argument(metavar="OLD")],
+    new: Annotated[str, typer.Argument(metavar="NEW")],
+    agent: Agent = DEFAULT_AGENT,
+) -> None:
+    """Replace the first occurrence of a text."""
+    if not with_store(lambda store: store.memory.replace_in_block(agent, label, old, new, is_system=True)):
+        raise StoreError(f"{old!r} is not in the block {label!r}: `weft memory show` prints it.")
+
+
+@app.command()
+def history(label: Label, agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
+    """List every change of a block."""
+    versions = with_store(lambda store: store.memory.block_history(agent, label))
+    if as_json:
+        rows = [{"version": v.version, "kind": v.kind, "author": v.author, "at": str(v.at)} for v in versions]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for version in versions:
+        author = escape(printable(version.author))
+        out.print(f"{version.version:>6}  {version.at:%Y-%m-%d %H:%M:%S}  {version.kind:<5} {author}")
+
+
+@app.command()
+def at(label: Label, version: int, agent: Agent = DEFAULT_AGENT) -> None:
+    """Print a block as it was after a change."""
+    say(with_store(lambda store: store.memory.block_at(agent, label, version)))
+
+
+@app.command()
+def diff(label: Label, version: int, agent: Agent = DEFAULT_AGENT) -> None:
+    """Show what changed in a block since a version."""
+
+    async def work(store: Store) -> tuple[str, str]:
+        now = await store.memory.get_rendered_content(agent, label)
+        return await store.memory.block_at(agent, label, version), now or ""
+
+    before, now = with_store(work)
+    lines = unified_diff(before.splitlines(), now.splitlines(), f"version {version}", "now", lineterm="")
+    say("\n".join(lines))
+
+
+@app.command()
+def undo(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
+    """Take back the newest change."""
+    if not with_store(lambda store: store.memory.undo_block(agent, label, is_system=True)):
+        raise StoreError(f"There is nothing to take back in the block {label!r}.")
+
+
+@app.command()
+def redo(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
+    """Bring back what was undone last."""
+    if not with_store(lambda store: store.memory.redo_block(agent, label, is_system=True)):
+        raise StoreError(f"There is nothing to bring back in the block {label!r}.")
+
+
+@app.command()
+def share(
+    label: Label,
+    other: Annotated[str, typer.Argument(metavar="AGENT", help="Who may use it.")],
+    permission: Annotated[str, typer.Option("--permission", help="What they may do with it.")] = "ReadOnly",
+    agent: Agent = DEFAULT_AGENT,
+) -> None:
+    """Let another agent use a block."""
+    names = [one.value for one in Permission]
+    if permission not in names:
+        raise ConfigError(f"There is no permission {permission!r}: {did_you_mean(permission, names)}")
+    with_store(lambda store: store.memory.share_block(agent, label, other, Permission(permission)))
+
+
+@app.command()
+def unshare(
+    label: Label, other: Annotated[str, typer.Argument(metavar="AGENT")], agent: Agent = DEFAULT_AGENT
+) -> None:
+    """Take a share back."""
+    if not with_store(lambda store: store.memory.unshare_block(agent, label, other)):
+        raise StoreError(f"The block {label!r} is not shared with {other!r}.")
+
+
+@app.command()
+def pin(
+    label: Label,
+    off: Annotated[bool, typer.Option("--off", help="Unpin it.")] = False,
+    agent: Agent = DEFAULT_AGENT,
+) -> None:
+    """Show a block in every context, or no longer."""
+    with_store(lambda store: store.memory.set_block_pinned(agent, label, not off, is_system=True))
+
+
+@app.command()
+def archive(text: Words, agent: Agent = DEFAULT_AGENT) -> None:
+    """Keep a note in the archive, and print its id."""
+    say(with_store(lambda store: store.memory.insert_archival(agent, text)))
+
+
+@app.command()
+def search(query: Words, agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
+    """Search messages, blocks and the archive of an agent."""
+    hits = with_store(lambda store: store.memory.search(agent, query))
+    if as_json:
+        rows = [{"source": h.source, "id": h.id, "score": h.score, "content": h.content} for h in hits]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for hit in hits:
+        out.print(f"[dim]{hit.score:.2f} {hit.source:<8}[/] {escape(printable(hit.snippet))}", soft_wrap=True)
+    if not hits:
+        out.print("Nothing was found.")
+
+
+def _unknown(label: str, agent: str) -> StoreError:
+    return StoreError(f"{agent!r} has no block {label!r}: `weft memory list` shows them.")
