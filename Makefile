@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: demo test check format bench picture clean
+.PHONY: demo test check format bench chaos picture clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/weft demo
@@ -24,6 +24,10 @@ format: $(VENV)/.tested
 
 bench: $(VENV)/.ready
 	$(BIN)/weft bench build
+
+# The crash test with a thousand rounds.
+chaos: $(VENV)/.tested
+	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
 
 # The picture of the README, made by the program from the sample workspace.
 picture: $(VENV)/.ready
