@@ -24,6 +24,8 @@ COMMANDS = {
     "init": "Make a workspace and a config file; nothing is overwritten.",
     "memory": "See and change what agents remember, with all its history.",
     "recipes": "List, show and check recipes.",
+    "search": "Search all messages, blocks and notes that are kept.",
+    "sessions": "List and read conversations, and begin new ones.",
     "skills": "List, show and check skills.",
 }
 

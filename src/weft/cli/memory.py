@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import unified_diff
 from typing import Annotated, TypeVar
 
@@ -16,7 +16,7 @@ from weft.app import open as open_store
 from weft.cli.options import AsJson, out, run, say, settings
 from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.types.neutral import printable
-from weft.types.records import BlockType, Permission
+from weft.types.records import BlockType, MemorySearchResult, Permission
 
 T = TypeVar("T")
 app = typer.Typer(no_args_is_help=True, help="See and change what agents remember, with all its history.")
@@ -198,7 +198,11 @@ def archive(text: Words, agent: Agent = DEFAULT_AGENT) -> None:
 @app.command()
 def search(query: Words, agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
     """Search messages, blocks and the archive of an agent."""
-    hits = with_store(lambda store: store.memory.search(agent, query))
+    show_hits(with_store(lambda store: store.memory.search(agent, query)), as_json=as_json)
+
+
+def show_hits(hits: Sequence[MemorySearchResult], *, as_json: bool) -> None:
+    """Print what a search found, best first."""
     if as_json:
         rows = [{"source": h.source, "id": h.id, "score": h.score, "content": h.content} for h in hits]
         typer.echo(json.dumps(rows, ensure_ascii=False))

@@ -1,0 +1,25 @@
+"""`weft search`: everything that is kept, of everyone. The person at the terminal is the operator."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from weft.cli.memory import show_hits, with_store
+from weft.cli.options import AsJson
+from weft.types.records import SearchOptions
+
+app = typer.Typer()
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many hits.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Search all messages, blocks and notes that are kept."""
+    options = SearchOptions(limit=limit)
+    hits = with_store(lambda store: store.memory.search_all(query, options, operator=True))
+    show_hits(hits, as_json=as_json)

@@ -1,0 +1,69 @@
+"""`weft sessions` and `weft search` as a person types them."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import weft
+
+Done = subprocess.CompletedProcess[str]
+
+
+def _run(home: Path, *args: str) -> Done:
+    return subprocess.run(
+        [sys.executable, "-m", "weft", *args],
+        capture_output=True,
+        text=True,
+        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        timeout=60,
+        check=False,
+    )
+
+
+def _talk(home: Path, session: str) -> None:
+    async def work() -> None:
+        async with await weft.open(home / "weft.db") as store:
+            asked = weft.Message(role="user", content="Where is the marlin?")
+            await store.messages.append(session, asked, weft.Message(role="assistant", content="At sea."))
+
+    asyncio.run(work())
+
+
+def test_a_conversation_is_begun_listed_read_and_found(tmp_path: Path) -> None:
+    session = _run(tmp_path, "sessions", "new").stdout.strip()
+    _talk(tmp_path, session)
+
+    (listed,) = json.loads(_run(tmp_path, "sessions", "list", "--json").stdout)
+    found = json.loads(_run(tmp_path, "search", "marl*", "--json").stdout)
+
+    assert (listed["id"], listed["closed"]) == (session, False)
+    assert _run(tmp_path, "sessions", "show", session).stdout == (
+        "[user]\nWhere is the marlin?\n\n[assistant]\nAt sea.\n"
+    )
+    assert json.loads(_run(tmp_path, "sessions", "show", session, "--last", "1", "--json").stdout) == [
+        {"role": "assistant", "content": "At sea."}
+    ]
+    assert [hit["content"] for hit in found] == ["Where is the marlin?"]
+    assert session in _run(tmp_path, "sessions", "list").stdout
+    assert "marlin" in _run(tmp_path, "search", "marlin").stdout
+
+
+def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    unknown = _run(tmp_path, "sessions", "show", "gone")
+    nothing = _run(tmp_path, "search", "marlin")
+
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "no session 'gone'" in unknown.stderr
+    assert nothing.stdout == "Nothing was found.\n"
+
+
+def test_a_store_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "weft.db").write_text("my notes " * 100, "utf-8")
+
+    done = _run(tmp_path, "sessions", "list")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not a Weft store" in done.stderr
+    assert (tmp_path / "weft.db").read_text("utf-8") == "my notes " * 100
