@@ -67,3 +67,19 @@ def test_a_store_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "not a Weft store" in done.stderr
     assert (tmp_path / "weft.db").read_text("utf-8") == "my notes " * 100
+
+
+def test_the_doctor_looks_at_the_store(tmp_path: Path) -> None:
+    before = _run(tmp_path, "doctor")
+    _run(tmp_path, "sessions", "new")
+    whole = _run(tmp_path, "doctor")
+    data = bytearray((tmp_path / "weft.db").read_bytes())
+    data[4096:12288] = b"x" * 8192
+    (tmp_path / "weft.db").write_bytes(bytes(data))
+    broken = _run(tmp_path, "doctor")
+
+    assert "nothing is kept yet" in before.stdout
+    assert "weft.db is whole" in whole.stdout
+    assert broken.returncode == 1
+    assert "damaged" in broken.stdout
+    assert "Traceback" not in broken.stderr

@@ -14,6 +14,7 @@ import typer
 from rich.markup import escape
 
 from weft.app import choose_provider
+from weft.app import open as open_store
 from weft.cli.options import AsJson, Workspace, out, run
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
@@ -62,6 +63,7 @@ def examine(workspace: str | None) -> Iterator[Finding]:
         config = Config().with_overrides(workspace=workspace)
     yield from _recipe(config)
     yield from _workspace(config)
+    yield from _store(config)
     yield from _model(config)
     yield from _terminal()
 
@@ -97,6 +99,28 @@ def _workspace(config: Config) -> Iterator[Finding]:
         yield Finding(
             "note", f"skill {left_out.name} is not used: {left_out.reason}", "`weft skills validate`"
         )
+
+
+def _store(config: Config) -> Iterator[Finding]:
+    """Whether the store, if there is one yet, can be opened and is whole."""
+    path = config.paths.database
+    if not path.exists():
+        yield Finding("ok", f"nothing is kept yet; it would be in {path}")
+        return
+
+    async def check() -> list[str]:
+        async with await open_store(path) as store:
+            return await store.check()
+
+    try:
+        troubles = run(check())
+    except WeftError as error:
+        yield Finding("bad", str(error), "move the file away, or restore a copy of it")
+        return
+    for trouble in troubles:
+        yield Finding("bad", f"{path} is damaged: {trouble}", "restore a copy of it")
+    if not troubles:
+        yield Finding("ok", f"{path} is whole ({path.stat().st_size / 1_000_000:.1f} MB)")
 
 
 def _model(config: Config) -> Iterator[Finding]:
