@@ -312,3 +312,26 @@ async def test_any_label_works(store: Store, label: str) -> None:
 async def test_an_address_of_a_server_is_refused_for_now() -> None:
     with pytest.raises(weft.StoreError, match="a file"):
         await weft.open("postgresql://localhost/weft")
+
+
+async def test_a_new_schema_shows_in_the_context_at_once(store: Store) -> None:
+    await store.memory.create_block("iris", "notes", pinned=True)
+    await store.memory.update_block_text("iris", "notes", "a\nb\nc")
+
+    schema = TextSchema(viewport=Viewport(start_line=2, display_lines=1))
+    await store.memory.update_block_schema("iris", "notes", schema)
+
+    assert await store.memory.get_rendered_content("iris", "notes") == "[Showing lines 2-2 of 3]\nb"
+
+
+async def test_sharing_never_gives_more_than_the_owner_has(store: Store) -> None:
+    await store.memory.create_block("iris", "rules", permission=weft.Permission.READ_ONLY)
+
+    for other, permission in (("rose", weft.Permission.ADMIN), ("iris", weft.Permission.READ_ONLY)):
+        with pytest.raises(weft.PermissionDenied, match="narrower"):
+            await store.memory.share_block("iris", "rules", other, permission)
+    await store.memory.share_block("iris", "rules", "rose", weft.Permission.READ_ONLY)
+    await store.memory.share_block("iris", "rules", "lily", weft.Permission.ADMIN, is_system=True)
+
+    assert [one.permission for one in await store.memory.list_shared_blocks("rose")] == ["ReadOnly"]
+    assert [one.permission for one in await store.memory.list_shared_blocks("lily")] == ["Admin"]

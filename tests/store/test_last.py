@@ -72,7 +72,10 @@ async def test_ids_can_be_made_of_the_channel_and_the_chat_and_stay_unique(store
     first = await store.sessions.new("telegram", "77", "s", rule=rule)
     second = await store.sessions.new("telegram", "77", "s", rule=rule)
 
+    odd = await store.sessions.new("telegram", "{sender}", "s", rule=rule)
+
     assert (first.id, second.id) == ("telegram_77", "telegram_77_2")
+    assert odd.id == "telegram_{sender}"
 
 
 async def test_messages_come_back_as_they_were_written(store: SqliteStore) -> None:

@@ -167,7 +167,9 @@ def share(
     names = [one.value for one in Permission]
     if permission not in names:
         raise ConfigError(f"There is no permission {permission!r}: {did_you_mean(permission, names)}")
-    with_store(lambda store: store.memory.share_block(agent, label, other, Permission(permission)))
+    with_store(
+        lambda store: store.memory.share_block(agent, label, other, Permission(permission), is_system=True)
+    )
 
 
 @app.command()

@@ -72,6 +72,14 @@ def needs_consent(action: Action, permission: Permission) -> bool:
     return MATRIX[permission][action] is Verdict.CONSENT
 
 
+def wider(permission: Permission, than: Permission) -> bool:
+    """Whether a permission allows more than another, for any action."""
+    order = (Verdict.REFUSED, Verdict.CONSENT, Verdict.ALLOWED)
+    return any(
+        order.index(MATRIX[permission][action]) > order.index(MATRIX[than][action]) for action in Action
+    )
+
+
 def _refusal(action: Action, permission: Permission, label: str) -> str:
     block = f"The block {label!r} has the permission {permission.value}"
     if needs_consent(action, permission):

@@ -10,7 +10,7 @@ from weft.errors import PermissionDenied, StoreError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.cache import BlockCache, Held
 from weft.memory.document import Document
-from weft.memory.permission import Action, Consent, ConsentRequest, RefuseAll, check, needs_consent
+from weft.memory.permission import Action, Consent, ConsentRequest, RefuseAll, check, needs_consent, wider
 from weft.memory.render import render
 from weft.recall.fuse import ranked
 from weft.store.base import Archive, BlockRows, Change, Scope, SearchIndex
@@ -182,6 +182,8 @@ class MemoryStore:
                 f"{described.get('kind')}: make a new block."
             )
         await self._change(agent_id, label, is_system=is_system, schema=described)
+        held = await self._cache.get((await self._required(agent_id, label)).info)
+        await self._rows.keep_rendered(held.block_id, render(held.doc.schema, held.doc.content()))
 
     async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
         access = await self._required(agent_id, label)
@@ -193,8 +195,17 @@ class MemoryStore:
     async def share_block(
         self, owner: str, label: str, agent_id: str, permission: Permission, *, is_system: bool = False
     ) -> None:
-        """Let another agent use a block, with a permission of its own."""
+        """Let another agent use a block, with a permission of its own that is no wider than the owner's.
+
+        Raises:
+            PermissionDenied: the share would allow what the owner itself may not do.
+        """
         access = await self._required(owner, label)
+        if not is_system and (owner == agent_id or wider(permission, access.permission)):
+            raise PermissionDenied(
+                f"The block {label!r} has the permission {access.permission.value}: it cannot be shared "
+                f"with {agent_id!r} as {permission.value}, only as something narrower."
+            )
         await self._rows.share(access.info.id, agent_id, permission)
 
     async def unshare_block(self, owner: str, label: str, agent_id: str, *, is_system: bool = False) -> bool:
@@ -255,7 +266,12 @@ class MemoryStore:
     # --- archive and search
 
     async def insert_archival(
-        self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None
+        self,
+        agent_id: str,
+        content: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        is_system: bool = False,
     ) -> str:
         return await self._archive.insert(agent_id, content, metadata)
 
@@ -266,7 +282,7 @@ class MemoryStore:
         entries = await self._archive.list([hit.id for hit in hits])
         return [replace(entries[hit.id], score=hit.score) for hit in hits if hit.id in entries]
 
-    async def delete_archival(self, entry_id: str) -> bool:
+    async def delete_archival(self, entry_id: str, *, is_system: bool = False) -> bool:
         return await self._archive.delete(entry_id)
 
     async def search(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,6 +10,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from weft.types.message import Message
+
+_MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,8 @@ class SessionRule:
 
     def id_for(self, channel: str, conversation: str, sender: str) -> str:
         """The id this rule gives, such as `{channel}_{conversation}`, or an empty one."""
-        parts = {"{channel}": channel, "{conversation}": conversation, "{sender}": sender}
-        found = self.id
-        for mark, value in parts.items():
-            found = found.replace(mark, value)
-        return found
+        parts = {"channel": channel, "conversation": conversation, "sender": sender}
+        return _MARK.sub(lambda mark: parts[mark[1]], self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,11 @@ class SqliteBlocks:
         values = (*_described(info), time.time(), info.id)
         await self._database.write(lambda db: db.execute(query, values).get)
 
+    async def keep_rendered(self, block_id: str, rendered: str) -> None:
+        """Keep another text for the same content: how it is shown has changed."""
+        query = "update blocks set rendered = ? where id = ?"
+        await self._database.write(lambda db: db.execute(query, (storable(rendered), block_id)).get)
+
     async def delete(self, block_id: str) -> None:
         def work(db: apsw.Connection) -> None:
             unindex(db, ("block", block_id))
