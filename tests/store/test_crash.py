@@ -30,7 +30,7 @@ def _write_until_killed(path: Path, name: str, acknowledged: int) -> list[str]:
     return [line for line in said if line]
 
 
-async def _check(path: Path, name: str, said: list[str]) -> None:
+async def check_survivors(path: Path, name: str, said: list[str]) -> None:
     newest = dict.fromkeys(("turn", "fact", "block"), 0)
     for line in said[1:]:
         kind, _, number = line.partition(" ")
@@ -59,6 +59,6 @@ async def test_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Pat
         said = _write_until_killed(path, name, chance.randint(1, 60))
 
         shutil.copy(path, tmp_path / "copy.db")
-        await _check(tmp_path / "copy.db", name, said)
-        await _check(path, name, said)
+        await check_survivors(tmp_path / "copy.db", name, said)
+        await check_survivors(path, name, said)
         (tmp_path / "copy.db").unlink()
