@@ -38,7 +38,8 @@ def page() -> str:
         "Four assistants are described in open documents. Each line of them has an id here, and a test in",
         "`tests/conformance/` that carries the id in its name. *Later* means: not built yet.",
         "*Partly* says what the tests of a line do not show.",
-        f"Made by `python docs/conformance.py`; {shown} of {len(lines)} lines are proved, {len(PARTLY)} in part.",
+        f"Made by `python docs/conformance.py`; {shown} of {len(lines)} lines are proved, "
+        f"{len(PARTLY)} in part.",
     ]
     for letter, system in SYSTEMS.items():
         text += ["", f"## {system}", "", "| id | what | test |", "|---|---|---|"]
