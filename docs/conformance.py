@@ -8,9 +8,6 @@ LINES = ROOT / "docs" / "reference" / "lines.txt"
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 SYSTEMS = {"O": "Omega", "P": "Pattern", "C": "Chai", "M": "miniclaw"}
 PARTLY = {
-    "P15": "one file, but no tables for pairings and tokens yet",
-    "P16": "a log block is not append-only by its type, and its agent may retype a core block",
-    "P29": "an entry without a time of its own is shown without one",
     "P36": "there is no search by meaning yet, and Hybrid does not say that it is Fts",
 }
 """Lines whose tests show only a part of them, and what is missing."""

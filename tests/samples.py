@@ -11,6 +11,7 @@ from weft.tokens import counter
 from weft.types.records import Entry, Tail
 
 NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
+STAMP = "2026-11-15T20:30:00Z"
 
 
 def user(text: str) -> weft.Message:

@@ -110,7 +110,7 @@ class Store:
         self._kept = kept
         self.sessions, self.messages = kept.sessions, kept.messages
         self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
-        self.turns = kept.turns
+        self.turns, self.auth = kept.turns, kept.auth
         self.memory = MemoryStore(kept.blocks, kept.archive, kept.search)
         self.recall = Past(kept.search)
 

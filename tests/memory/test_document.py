@@ -20,6 +20,8 @@ from weft.types.schema import (
     TextSchema,
 )
 
+from samples import STAMP
+
 PERSON = MapSchema(
     fields=(
         FieldDef(name="name", required=True),
@@ -238,7 +240,7 @@ def test_each_section_has_its_own_schema() -> None:
 
     assert doc.render() == (
         "=== notes ===\n\nthere!\n\n=== stats ===\n\nmood: calm\nage: 3\nscore: 1\n\n=== todo ===\n\n1. a\n\n"
-        "=== events ===\n\n1\n\n=== diagnostics [read-only] ===\n\nchecked\n\n"
+        f"=== events ===\n\n[{STAMP}] 1\n\n=== diagnostics [read-only] ===\n\nchecked\n\n"
         "=== inner/most ===\n\n=== notes ===\n\ninside"
     )
     assert doc.log_entries(section="events") == [{"m": 1}]
@@ -405,7 +407,7 @@ def test_growth_past_the_limit_is_refused_and_changes_nothing(is_system: bool) -
     refused(LimitExceeded, "at most 2 items and this would make it 3", items.push_item, "", is_system)
     log.append_log_entry("1")
     log.append_log_entry("2")  # the oldest is no longer shown, and no longer counts
-    assert log.render() == "2\n1"
+    assert log.render() == f"[{STAMP}] 2\n[{STAMP}] 1"
 
 
 def test_what_is_over_its_limit_may_shrink_but_not_grow() -> None:

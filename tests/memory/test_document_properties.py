@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, WeftError
 from weft.memory.document import BlockDoc, Document
+from weft.memory.items import stamped
 from weft.memory.render import measure, render
 from weft.types.records import Permission
 from weft.types.schema import (
@@ -24,6 +25,8 @@ from weft.types.schema import (
     TextSchema,
     Viewport,
 )
+
+from samples import NOW
 
 LIMIT, MAX_ITEMS, SHOWN = 60, 4, 3
 FIELDS = MapSchema(
@@ -139,7 +142,7 @@ def model(schema: BlockSchema, held: Any, name: str, given_: tuple[Any, ...]) ->
     if isinstance(schema, ListSchema):
         return _items(held, name, given_, schema.max_items or 0)
     if isinstance(schema, LogSchema) and name == "append_log_entry":
-        return [given_[0], *held]
+        return [stamped(given_[0], NOW), *held]
     raise Refused
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, did_you_mean
 from weft.memory.blockdoc import BlockChanged, BlockDoc, Subscription
 from weft.memory.items import entry as log_entry
-from weft.memory.items import shaped, splice
+from weft.memory.items import shaped, splice, stamped
 from weft.memory.permission import Action, check
 from weft.memory.render import measure, render
 from weft.types.records import Permission
@@ -84,9 +85,11 @@ class Document:
         accessor: str | None = None,
         permission: Permission = Permission.READ_WRITE,
         consented: bool = False,
+        append_only: bool = False,
     ) -> None:
         self._block = block
         self.accessor, self.permission, self.consented = accessor, permission, consented
+        self.append_only = append_only
 
     @property
     def label(self) -> str:
@@ -229,24 +232,25 @@ class Document:
     def append_log_entry(
         self, entry: Any, is_system: bool = False, *, section: Section | None = None
     ) -> None:
-        """Add an entry: named values, `timestamp` among them if there is one to show."""
+        """Add an entry: named values, or words. It shows its `timestamp`, else when it was written."""
         target = self._open(LogSchema, Action.APPEND, section, is_system)
         new = log_entry(target.schema.entry_schema, entry, f"The entry for {_lower(target.name)}")
+        kept = stamped(new, now())
         shown = self._block.content(target.schema, target.place)
-        self._fit(target, [new, *shown][: target.schema.display_limit])
+        self._fit(target, [kept, *shown][: target.schema.display_limit])
         root = f"{target.place}entries"
-        self._block.splice_items(root, self._block.length(root), 0, [new])
+        self._block.splice_items(root, self._block.length(root), 0, [kept])
 
     @_whole
     def log_entries(self, limit: int | None = None, *, section: Section | None = None) -> list[Any]:
-        """The newest entries, newest first: as many as the schema shows, or as many as are asked for."""
+        """The newest entries as they were given, newest first: as many as are shown, or are asked for."""
         target = self._open(LogSchema, Action.READ, section, True)
         limit = target.schema.display_limit if limit is None else limit
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise StoreError(
                 f"{target.name} cannot give {limit!r} entries: ask for a whole number from 0 up."
             )
-        return self._block.newest(f"{target.place}entries", limit)
+        return [kept["entry"] for kept in self._block.newest(f"{target.place}entries", limit)]
 
     # --- the whole
 
@@ -274,6 +278,7 @@ class Document:
             permission=self.permission,
             label=self.label,
             consented=self.consented,
+            append_only=self.append_only,
             is_system=is_system,
         )
         target = _Target(self.schema, "", (), f"The block {self.label!r}")
@@ -360,6 +365,11 @@ class Document:
             raise LimitExceeded(label=self.label, limit=schema.max_items, needed=len(items) + 1, unit="items")
         self._fit(target, [*items[:index], new, *items[index:]])
         self._block.splice_items(root, index, 0, [new])
+
+
+def now() -> datetime:
+    """The time a log entry is given."""
+    return datetime.now(UTC)
 
 
 def _where(target: _Target, field: FieldDef) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from weft.errors import LimitExceeded, StoreError, did_you_mean
@@ -40,6 +41,11 @@ def shaped(schema: BlockSchema | None, value: Any, where: str) -> Any:
     if isinstance(schema, CompositeSchema):
         return _sections(schema, value, where)
     return plain(value, where)
+
+
+def stamped(entry: Any, at: datetime) -> dict[str, Any]:
+    """An entry as a log keeps it: what was given, and when."""
+    return {"at": at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "entry": entry}
 
 
 def entry(schema: LogEntrySchema, value: Any, where: str) -> Any:

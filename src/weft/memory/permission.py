@@ -54,6 +54,7 @@ def check(
     permission: Permission,
     label: str,
     consented: bool = False,
+    append_only: bool = False,
     is_system: bool = False,
 ) -> None:
     """Do nothing if the action is allowed, or was consented to, or is the system's own.
@@ -62,6 +63,8 @@ def check(
         PermissionDenied: it is not; the sentence says who could change that.
     """
     verdict = MATRIX[permission][action]
+    if append_only and action is Action.OVERWRITE and not is_system:
+        raise PermissionDenied(f"The block {label!r} is a log and keeps what it holds: add to it instead.")
     if is_system or verdict is Verdict.ALLOWED or (verdict is Verdict.CONSENT and consented):
         return
     raise PermissionDenied(_refusal(action, permission, label))

@@ -1,12 +1,16 @@
 """A block's content as the text a model reads. Pure: a schema and plain content in, text out.
 
 The content of a text is a str, of a map a dict of the values it has, of a list a list, of a log its entries
-newest first, and of a composite a dict of its sections' contents.
+newest first with their times, and of a composite a dict of its sections' contents.
+
+What was written cannot look like what is ours: the lines of a value are indented below its first, and a line
+like a section's header gains a backslash.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,13 +26,15 @@ from weft.types.schema import (
 )
 
 _READ_ONLY = " [read-only]"
+_HEADER_LIKE = re.compile(r"^\\*=== .* ===\s*$", re.MULTILINE)
+_BREAK = re.compile(r"\r\n|\r|\n")
 
 
-def render(schema: BlockSchema, content: Any, *, whole: bool = False) -> str:
-    """The content as text; `whole` shows all of a text that has a viewport."""
+def render(schema: BlockSchema, content: Any, *, bare: bool = False) -> str:
+    """The content as text; `bare` is without what we add: no viewport's cut, no time that a log was given."""
     if isinstance(schema, TextSchema):
-        shown = str(content)
-        return shown if whole or schema.viewport is None else _window(shown, schema.viewport)
+        text = str(content)
+        return text if bare or schema.viewport is None else _window(text, schema.viewport)
     if isinstance(schema, MapSchema):
         return "\n".join(_field(field, content[field.name]) for field in _shown(schema.fields, content))
     if isinstance(schema, ListSchema):
@@ -36,13 +42,14 @@ def render(schema: BlockSchema, content: Any, *, whole: bool = False) -> str:
         return "\n".join(_item(at, item, order) for at, item in enumerate(content, 1))
     if isinstance(schema, LogSchema):
         order = tuple(field.name for field in schema.entry_schema.fields)
-        return "\n".join(_entry(entry, order) for entry in content[: schema.display_limit])
-    return _composite(schema, content, whole=whole)
+        shown = content[: schema.display_limit]
+        return "\n".join(_entry(kept["entry"], "" if bare else kept["at"], order) for kept in shown)
+    return _composite(schema, content, bare=bare)
 
 
 def measure(schema: BlockSchema, content: Any) -> int:
-    """How many characters of a block's limit the content takes: its text without a viewport."""
-    return len(render(schema, content, whole=True))
+    """How many characters of a block's limit the content takes: its text without what we add."""
+    return len(render(schema, content, bare=True))
 
 
 def _window(text: str, viewport: Viewport) -> str:
@@ -86,20 +93,21 @@ def _pairs(item: Mapping[str, Any], order: Sequence[str]) -> str:
     return ", ".join(f"{key}: {_scalar(item[key])}" for key in keys)
 
 
-def _entry(entry: Any, order: Sequence[str]) -> str:
-    if not isinstance(entry, Mapping):
-        return _scalar(entry)
-    keys = [key for key in _ordered(entry, order) if key != "timestamp"]
-    stamp = entry.get("timestamp")
-    head = [] if stamp is None else [f"[{_scalar(stamp)}]"]
-    return " ".join([*head, *(_scalar(entry[key]) for key in keys)])
+def _entry(entry: Any, at: str, order: Sequence[str]) -> str:
+    """An entry behind its own time, else behind the one at which it was written."""
+    values = entry if isinstance(entry, Mapping) else {"": entry}
+    stamp = _scalar(values["timestamp"]) if values.get("timestamp") is not None else at
+    shown = [_scalar(values[key]) for key in _ordered(values, order) if key != "timestamp"]
+    return " ".join([f"[{stamp}]", *shown] if stamp else shown)
 
 
-def _composite(schema: CompositeSchema, content: Mapping[str, Any], *, whole: bool) -> str:
+def _composite(schema: CompositeSchema, content: Mapping[str, Any], *, bare: bool) -> str:
     parts = []
     for section in schema.sections:
         parts.append(f"=== {section.name}{_READ_ONLY if section.read_only else ''} ===")
-        body = render(section.schema, content[section.name], whole=whole)
+        body = render(section.schema, content[section.name], bare=bare)
+        if not isinstance(section.schema, CompositeSchema):  # whose headers are ours
+            body = _HEADER_LIKE.sub(r"\\\g<0>", body)
         if body:
             parts.append(body)
     return "\n\n".join(parts)
@@ -117,7 +125,7 @@ def _ordered(values: Mapping[str, Any], order: Sequence[str]) -> list[str]:
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return _BREAK.sub(r"\g<0>  ", value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
         return str(int(value))
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

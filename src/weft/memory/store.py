@@ -30,6 +30,7 @@ from weft.types.records import (
 from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
 
 _PLAIN_TEXT = TextSchema()
+_SETTLED = (BlockType.CORE, BlockType.LOG)
 _PLAIN_SEARCH = SearchOptions()
 
 
@@ -39,6 +40,10 @@ class _Access:
 
     info: BlockInfo
     permission: Permission
+
+    @property
+    def append_only(self) -> bool:
+        return self.info.block_type is BlockType.LOG
 
 
 class MemoryStore:
@@ -164,6 +169,16 @@ class MemoryStore:
     async def set_block_type(
         self, agent_id: str, label: str, block_type: BlockType, *, is_system: bool = False
     ) -> None:
+        """Say what a block is for.
+
+        Raises:
+            PermissionDenied: an agent would swap a core block out, or take from a log that it only grows.
+        """
+        held = (await self._required(agent_id, label)).info.block_type
+        if held in _SETTLED and block_type != held and not is_system:
+            raise PermissionDenied(
+                f"The block {label!r} is a {held.value} block and stays one: only the system may change that."
+            )
         await self._change(agent_id, label, is_system=is_system, block_type=block_type)
 
     async def update_block_schema(
@@ -319,20 +334,31 @@ class MemoryStore:
 
     async def _document(self, access: _Access, accessor: str, *, consented: bool = False) -> Document:
         held = await self._cache.get(access.info)
-        return Document(held.doc, accessor=accessor, permission=access.permission, consented=consented)
+        return Document(
+            held.doc,
+            accessor=accessor,
+            permission=access.permission,
+            consented=consented,
+            append_only=access.append_only,
+        )
 
     async def _writable(
         self, agent_id: str, label: str, action: Action, *, is_system: bool
     ) -> tuple[Held, Document]:
         access = await self._required(agent_id, label)
-        consented = await self._allow(action, access, agent_id, is_system=is_system)
+        consented = await self._allow(
+            action, access, agent_id, append_only=access.append_only, is_system=is_system
+        )
         document = await self._document(access, agent_id, consented=consented)
         return await self._cache.get(access.info), document
 
-    async def _allow(self, action: Action, access: _Access, agent_id: str, *, is_system: bool) -> bool:
+    async def _allow(
+        self, action: Action, access: _Access, agent_id: str, *, is_system: bool, append_only: bool = False
+    ) -> bool:
         """Whether somebody agreed. Raises PermissionDenied where the action is not allowed."""
         consented = False
-        if not is_system and needs_consent(action, access.permission):
+        hopeless = append_only and action is Action.OVERWRITE
+        if not is_system and not hopeless and needs_consent(action, access.permission):
             request = ConsentRequest(
                 label=access.info.label, action=action, permission=access.permission, agent_id=agent_id
             )
@@ -342,6 +368,7 @@ class MemoryStore:
             permission=access.permission,
             label=access.info.label,
             consented=consented,
+            append_only=append_only,
             is_system=is_system,
         )
         return consented

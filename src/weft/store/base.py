@@ -19,6 +19,7 @@ from weft.types.records import (
     BlockVersion,
     Candidate,
     Fact,
+    Paired,
     Permission,
     Recalled,
     RenderedBlock,
@@ -161,6 +162,26 @@ class SearchIndex(Protocol):
     async def candidates(
         self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
     ) -> Sequence[Candidate]: ...
+
+
+class Auth(Protocol):
+    """Who may come in. Secrets go out once and are kept as hashes."""
+
+    async def offer_pairing(self, channel: str, sender: str) -> str: ...
+
+    async def confirm_pairing(self, code: str) -> Paired: ...
+
+    async def is_paired(self, channel: str, sender: str) -> bool: ...
+
+    async def paired(self) -> Sequence[Paired]: ...
+
+    async def unpair(self, channel: str, sender: str) -> bool: ...
+
+    async def new_token(self, name: str) -> str: ...
+
+    async def whose_token(self, token: str) -> str | None: ...
+
+    async def end_token(self, name: str) -> bool: ...
 
 
 class Activity(Protocol):

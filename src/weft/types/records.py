@@ -253,3 +253,28 @@ class SharedBlock:
     label: str
     permission: Permission
     block_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A text that is remembered, wherever it is kept: what an audit looks at.
+
+    `owner` is the agent, or the person of a fact; `name` is a block's label, a fact's key or a note's id.
+    `origin` is where the text came from: the operator's own words are trusted, all others are not.
+    """
+
+    kind: Literal["block", "fact", "note", "summary"]
+    owner: str
+    name: str
+    text: str
+    origin: str = "agent"
+    limit: int | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """Somebody who may come in, on one channel."""
+
+    channel: str
+    sender: str

@@ -226,7 +226,42 @@ def m005_index(db: apsw.Connection) -> None:
     )
 
 
-STEPS: tuple[Step, ...] = (m001_conversations, m002_people, m003_blocks, m004_archive_and_turns, m005_index)
+def m006_auth(db: apsw.Connection) -> None:
+    """Who may come in: people who were paired, and hashes of tokens."""
+    db.execute(
+        """
+        create table auth_codes(
+            channel text not null,
+            sender text not null,
+            hash blob not null unique,
+            ends_at real not null,
+            primary key (channel, sender)
+        ) strict, without rowid;
+
+        create table auth_pairings(
+            channel text not null,
+            sender text not null,
+            at real not null,
+            primary key (channel, sender)
+        ) strict, without rowid;
+
+        create table auth_tokens(
+            name text primary key,
+            hash blob not null unique,
+            at real not null
+        ) strict, without rowid;
+        """
+    )
+
+
+STEPS: tuple[Step, ...] = (
+    m001_conversations,
+    m002_people,
+    m003_blocks,
+    m004_archive_and_turns,
+    m005_index,
+    m006_auth,
+)
 
 
 def migrate(db: apsw.Connection, path: str) -> None:

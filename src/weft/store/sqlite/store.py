@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.store.sqlite.archive import SqliteArchive
+from weft.store.sqlite.auth import SqliteAuth
 from weft.store.sqlite.blocks import SqliteBlocks
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.facts import SqliteFacts
@@ -28,6 +29,7 @@ class SqliteStore:
         self.blocks = SqliteBlocks(self.database)
         self.search = SqliteSearch(self.database)
         self.turns = SqliteTurns(self.database)
+        self.auth = SqliteAuth(self.database)
 
     async def check(self) -> list[str]:
         """What is wrong with the file; nothing, if all is well."""

@@ -1,0 +1,95 @@
+"""Who may come in: people who were paired, and hashes of tokens. No secret is ever kept."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from hashlib import sha256
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.sqlite.database import Database
+from weft.types.records import Paired
+
+CODE_MINUTES = 15
+_CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"
+_CODE_LENGTH = 8
+
+
+class SqliteAuth:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def offer_pairing(self, channel: str, sender: str) -> str:
+        """A code that lets this person in once the owner confirms it. An earlier code stops working."""
+        code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
+        row = (channel, sender, _hash(code), time.time() + CODE_MINUTES * 60)
+        query = "insert or replace into auth_codes values(?, ?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, row).get)
+        return code
+
+    async def confirm_pairing(self, code: str) -> Paired:
+        """Let the person in to whom the code was given.
+
+        Raises:
+            StoreError: nobody was given this code, or it is too old.
+        """
+
+        def work(db: apsw.Connection) -> Paired:
+            given = _hash(code.strip().upper())
+            found = db.execute(
+                "delete from auth_codes where hash = ? returning channel, sender, ends_at", (given,)
+            ).fetchone()
+            if found is None or found[2] < time.time():
+                raise StoreError("No one waits with this code: codes last 15 minutes, ask for a new one.")
+            channel, sender = str(found[0]), str(found[1])
+            db.execute("insert or replace into auth_pairings values(?, ?, ?)", (channel, sender, time.time()))
+            return Paired(channel=channel, sender=sender)
+
+        return await self._database.write(work)
+
+    async def is_paired(self, channel: str, sender: str) -> bool:
+        query = "select exists(select 1 from auth_pairings where channel = ? and sender = ?)"
+        return bool(await self._database.read(lambda db: db.execute(query, (channel, sender)).get))
+
+    async def paired(self) -> list[Paired]:
+        """Everyone who was let in, by channel."""
+        query = "select channel, sender from auth_pairings order by 1, 2"
+        rows = await self._database.read(lambda db: list(db.execute(query)))
+        return [Paired(channel=channel, sender=sender) for channel, sender in rows]
+
+    async def unpair(self, channel: str, sender: str) -> bool:
+        """Let somebody in no longer; whether they were."""
+
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from auth_pairings where channel = ? and sender = ?", (channel, sender))
+            return db.changes() > 0
+
+        return await self._database.write(work)
+
+    async def new_token(self, name: str) -> str:
+        """A token for a program. It is shown here once and kept only as a hash; the name's old one ends."""
+        token = f"weft_{secrets.token_urlsafe(32)}"
+        query = "insert or replace into auth_tokens values(?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, (name, _hash(token), time.time())).get)
+        return token
+
+    async def whose_token(self, token: str) -> str | None:
+        """The name a token was given under, or None. Hashes are compared, so timing tells nothing."""
+        query = "select name from auth_tokens where hash = ?"
+        found = await self._database.read(lambda db: db.execute(query, (_hash(token),)).get)
+        return None if found is None else str(found)
+
+    async def end_token(self, name: str) -> bool:
+        """Let a token work no longer; whether there was one."""
+
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from auth_tokens where name = ?", (name,))
+            return db.changes() > 0
+
+        return await self._database.write(work)
+
+
+def _hash(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,10 @@
+"""Documents in these tests live at one moment, so that what a log shows is known."""
+
+import pytest
+
+from samples import NOW
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.memory.document.now", lambda: NOW)
