@@ -24,6 +24,7 @@ format: $(VENV)/.tested
 
 bench: $(VENV)/.ready
 	$(BIN)/weft bench build
+	$(BIN)/weft bench store
 
 # The crash test with a thousand rounds.
 chaos: $(VENV)/.tested
@@ -41,8 +42,9 @@ $(VENV)/.ready: requirements/core.txt requirements/model.txt pyproject.toml
 	$(PIP) --no-deps -e .
 	@touch $@
 
-$(VENV)/.tested: $(VENV)/.ready requirements/test.txt
+$(VENV)/.tested: $(VENV)/.ready requirements/test.txt requirements/meaning.txt
 	$(PIP) -r requirements/test.txt
+	$(PIP) --no-deps -r requirements/meaning.txt
 	@touch $@
 
 clean:

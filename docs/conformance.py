@@ -7,10 +7,6 @@ ROOT = Path(__file__).parent.parent
 LINES = ROOT / "docs" / "reference" / "lines.txt"
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 SYSTEMS = {"O": "Omega", "P": "Pattern", "C": "Chai", "M": "miniclaw"}
-PARTLY = {
-    "P36": "there is no search by meaning yet, and Hybrid does not say that it is Fts",
-}
-"""Lines whose tests show only a part of them, and what is missing."""
 _TEST = re.compile(r"^(?:async )?def (test_((?:[OPCM]\d+_)+)\w+)\(", re.MULTILINE)
 
 
@@ -28,15 +24,13 @@ def page() -> str:
     """The whole page as Markdown."""
     found = proofs()
     lines = [line.split(" ", 1) for line in LINES.read_text("utf-8").splitlines()]
-    shown = sum(line_id in found and line_id not in PARTLY for line_id, _ in lines)
+    shown = sum(line_id in found for line_id, _ in lines)
     text = [
         "# Conformance",
         "",
         "Four assistants are described in open documents. Each line of them has an id here, and a test in",
         "`tests/conformance/` that carries the id in its name. *Later* means: not built yet.",
-        "*Partly* says what the tests of a line do not show.",
-        f"Made by `python docs/conformance.py`; {shown} of {len(lines)} lines are proved, "
-        f"{len(PARTLY)} in part.",
+        f"Made by `python docs/conformance.py`; {shown} of {len(lines)} lines are proved.",
     ]
     for letter, system in SYSTEMS.items():
         text += ["", f"## {system}", "", "| id | what | test |", "|---|---|---|"]
@@ -45,8 +39,7 @@ def page() -> str:
                 tests = found.get(line_id, [])
                 more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
                 proof = f"`{tests[0]}`{more}" if tests else "later"
-                lacks = f"; *partly*: {PARTLY[line_id]}" if line_id in PARTLY else ""
-                text.append(f"| {line_id} | {what} | {proof}{lacks} |")
+                text.append(f"| {line_id} | {what} | {proof} |")
     return "\n".join(text) + "\n"
 
 

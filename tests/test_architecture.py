@@ -22,6 +22,7 @@ must not take the others with it."""
 LAZY_IMPORTS = {
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
+    ("recall/wordllama.py", "_load"): "wordllama",
 }
 """Imports inside functions: heavy packages that most runs do not need. There are no others."""
 

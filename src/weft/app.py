@@ -18,7 +18,10 @@ from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
+from weft.recall.embed import Embedder
+from weft.recall.find import Finder
 from weft.recall.past import Past
+from weft.recall.wordllama import WordLlamaEmbedder
 from weft.store.plain import PlainMessages
 from weft.store.sqlite.store import SqliteStore
 from weft.turn.build import ContextBuilder
@@ -106,12 +109,13 @@ async def connect(
 class Store:
     """Everything that lasts, from one open file. Close it when done, or use it with `async with`."""
 
-    def __init__(self, kept: SqliteStore) -> None:
+    def __init__(self, kept: SqliteStore, *, embedder: Embedder | None = None) -> None:
         self._kept = kept
+        self.finder = Finder(kept.search, kept.vectors, embedder)
         self.sessions, self.messages = kept.sessions, kept.messages
         self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
         self.turns, self.auth = kept.turns, kept.auth
-        self.memory = MemoryStore(kept.blocks, kept.archive, kept.search)
+        self.memory = MemoryStore(kept.blocks, kept.archive, self.finder)
         self.recall = Past(kept.search)
 
     async def check(self) -> list[str]:
@@ -128,8 +132,12 @@ class Store:
         await self.close()
 
 
-async def open(path_or_url: str | Path) -> Store:  # noqa: A001 - `weft.open` reads as what it does
+async def open(  # noqa: A001 - `weft.open` reads as what it does
+    path_or_url: str | Path, *, embedder: Embedder | None = None
+) -> Store:
     """The store in a file, which is made if there is none; `":memory:"` lasts as long as it is open.
+
+    With an embedder, searches look for meaning as well as for words.
 
     Raises:
         StoreError: the file cannot be used, and why.
@@ -138,7 +146,12 @@ async def open(path_or_url: str | Path) -> Store:  # noqa: A001 - `weft.open` re
     if "://" in path:
         raise StoreError(f"This version keeps everything in a file, not at {path!r}: name a file.")
     where = path if path == ":memory:" else os.path.expanduser(path)  # noqa: ASYNC240 - reads a variable
-    return Store(await asyncio.to_thread(SqliteStore, where))
+    return Store(await asyncio.to_thread(SqliteStore, where), embedder=embedder)
+
+
+def make_embedder(config: Config) -> Embedder | None:
+    """The embedder of the settings, if one is set."""
+    return WordLlamaEmbedder() if config.search.embedder == "wordllama" else None
 
 
 def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> Choice:

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from platformdirs import user_config_path, user_data_path
 
@@ -94,6 +94,13 @@ class ScriptedSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """How searches look: by words alone, or with an embedder by meaning too."""
+
+    embedder: Literal["wordllama"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Every setting, with its default."""
 
@@ -102,6 +109,7 @@ class Config:
     model: str | None = None
     workspace: str | None = None
     context: ContextSettings = ContextSettings()
+    search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
     local: LocalSettings = LocalSettings()
     scripted: ScriptedSettings = ScriptedSettings()

@@ -1,6 +1,7 @@
 """Pattern's block types and the tables of who may come in, beyond what a context shows of them."""
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,37 @@ async def test_P29_an_entry_without_a_time_is_shown_with_the_one_it_was_written_
     assert oldest.startswith("[20")
     assert oldest.endswith("Z] woke")
     assert document.log_entries() == [{"timestamp": "2026-01-01", "message": "slept"}, {"message": "woke"}]
+
+
+class Boats:
+    """An embedder that knows one thing: what is about boats."""
+
+    name, dimensions = "boats", 8
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0 if any(w in t for w in ("boat", "ship")) else -1.0] + [0.5] * 7 for t in texts]
+
+
+@pytest.mark.parametrize("mode", [weft.SearchMode.VECTOR, weft.SearchMode.HYBRID, weft.SearchMode.AUTO])
+async def test_P36_with_an_embedder_a_search_finds_by_meaning(mode: weft.SearchMode) -> None:
+    async with await weft.open(":memory:", embedder=Boats()) as store:
+        await store.memory.insert_archival("iris", "green tea")
+        await store.memory.insert_archival("iris", "the ship leaves at seven")
+
+        hits = await store.memory.search("iris", "boat", weft.SearchOptions(mode=mode))
+
+    assert hits[0].content == "the ship leaves at seven"
+    assert hits[0].score > hits[-1].score
+    assert hits[0].mode == (weft.SearchMode.VECTOR if mode == "vector" else weft.SearchMode.HYBRID)
+
+
+async def test_P36_hybrid_without_an_embedder_is_fts_and_says_so(
+    store: weft.Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.memory.insert_archival("iris", "the boat")
+
+    with caplog.at_level(logging.WARNING):
+        (hit,) = await store.memory.search("iris", "boat", weft.SearchOptions(mode=weft.SearchMode.HYBRID))
+
+    assert hit.mode == weft.SearchMode.FTS
+    assert "Fts" in caplog.text

@@ -12,6 +12,7 @@ import weft
 from weft.app import Store
 from weft.memory.permission import ConsentRequest
 from weft.memory.store import MemoryStore
+from weft.recall.find import Finder
 from weft.store.sqlite.store import SqliteStore
 from weft.types.records import SearchContentType, SearchMode, SearchOptions
 from weft.types.schema import ListSchema, TextSchema, Viewport
@@ -173,7 +174,7 @@ async def test_a_humans_block_is_written_only_when_somebody_agrees(tmp_path: Pat
             return len(asked) == 1
 
     kept = SqliteStore(str(tmp_path / "weft.db"))
-    memory = MemoryStore(kept.blocks, kept.archive, kept.search, consent=Once())
+    memory = MemoryStore(kept.blocks, kept.archive, Finder(kept.search), consent=Once())
     await memory.create_block("iris", "will", permission=weft.Permission.HUMAN)
 
     await memory.append_to_block("iris", "will", "agreed")
@@ -276,7 +277,7 @@ async def test_the_builder_takes_everything_from_an_open_store(store: Store) -> 
 
 async def test_memory_stays_flat_over_many_blocks(tmp_path: Path) -> None:
     kept = SqliteStore(str(tmp_path / "weft.db"))
-    memory = MemoryStore(kept.blocks, kept.archive, kept.search, cache_size=8)
+    memory = MemoryStore(kept.blocks, kept.archive, Finder(kept.search), cache_size=8)
     for number in range(60):
         await memory.create_block("iris", f"block {number}")
         await memory.append_to_block("iris", f"block {number}", "x")

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.app import Store
+from weft.app import Store, make_embedder
 from weft.app import open as open_store
 from weft.cli.options import AsJson, out, run, say, settings
 from weft.errors import ConfigError, StoreError, did_you_mean
@@ -29,8 +29,10 @@ DEFAULT_AGENT = "weft"
 def with_store(work: Callable[[Store], Awaitable[T]]) -> T:
     """Run work with the store of the settings, and close it."""
 
+    config = settings()
+
     async def opened() -> T:
-        async with await open_store(settings().paths.database) as store:
+        async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
             return await work(store)
 
     return run(opened())

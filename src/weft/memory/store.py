@@ -12,8 +12,8 @@ from weft.memory.cache import BlockCache, Held
 from weft.memory.document import Document
 from weft.memory.permission import Action, Consent, ConsentRequest, RefuseAll, check, needs_consent, wider
 from weft.memory.render import render
-from weft.recall.fuse import ranked
-from weft.store.base import Archive, BlockRows, Change, Scope, SearchIndex
+from weft.recall.find import Finder
+from weft.store.base import Archive, BlockRows, Change, Scope
 from weft.types.records import (
     ArchivalEntry,
     BlockInfo,
@@ -23,7 +23,6 @@ from weft.types.records import (
     Permission,
     RenderedBlock,
     SearchContentType,
-    SearchMode,
     SearchOptions,
     SharedBlock,
 )
@@ -53,12 +52,12 @@ class MemoryStore:
         self,
         rows: BlockRows,
         archive: Archive,
-        index: SearchIndex,
+        finder: Finder,
         *,
         consent: Consent | None = None,
         cache_size: int = 256,
     ) -> None:
-        self._rows, self._archive, self._index = rows, archive, index
+        self._rows, self._archive, self._finder = rows, archive, finder
         self._consent = consent or RefuseAll()
         self._cache = BlockCache(rows, size=cache_size)
 
@@ -304,7 +303,7 @@ class MemoryStore:
         self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH
     ) -> list[MemorySearchResult]:
         """What an agent may find: its own, and what is shared with it."""
-        return await self._search(query, Scope(owner=agent_id), options)
+        return await self._finder.search(query, Scope(owner=agent_id), options)
 
     async def search_all(
         self, query: str, options: SearchOptions = _PLAIN_SEARCH, *, operator: bool = False
@@ -312,13 +311,7 @@ class MemoryStore:
         """Everything of everyone. Raises PermissionDenied unless the operator asks."""
         if not operator:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
-        return await self._search(query, Scope(everyone=True), options)
-
-    async def _search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
-        if options.mode == SearchMode.VECTOR:
-            raise StoreError("Search by meaning needs an embedder: set one, or use mode FTS.")
-        found = await self._index.candidates(query, scope, sources=options.content_types, limit=options.limit)
-        return ranked(query, found, options.limit)
+        return await self._finder.search(query, Scope(everyone=True), options)
 
     # --- who may
 

@@ -164,6 +164,24 @@ class SearchIndex(Protocol):
     ) -> Sequence[Candidate]: ...
 
 
+class VectorIndex(Protocol):
+    """Finds candidates by their meaning. Vectors come from above; here they are bytes of 32-bit floats."""
+
+    async def missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]: ...
+
+    async def keep(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None: ...
+
+    async def nearest(
+        self,
+        vector: bytes,
+        scope: Scope,
+        *,
+        sources: Sequence[SearchContentType],
+        limit: int,
+        also: Sequence[Candidate] = (),
+    ) -> Sequence[Candidate]: ...
+
+
 class Auth(Protocol):
     """Who may come in. Secrets go out once and are kept as hashes."""
 

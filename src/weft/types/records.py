@@ -196,7 +196,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearchResult:
-    """One hit. Larger scores are better; `parts` says what the score is made of."""
+    """One hit. Larger scores are better; `parts` says what the score is made of, `mode` how it was found."""
 
     source: SearchContentType
     id: str
@@ -204,6 +204,7 @@ class MemorySearchResult:
     snippet: str
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
+    mode: SearchMode = SearchMode.FTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,9 @@ def index_text(db: apsw.Connection, what: tuple[str, str], text: str, owner: tup
         "insert into items(source, ref, agent_id, sender, session_id, at) values(?, ?, ?, ?, ?, ?)",
         (*what, *owner, time.time()),
     )
-    scope = " ".join(scope_word(name) for name in owner[:2] if name)
+    # A block can be found by those it is shared with: they look for it by its id.
+    names = (*owner[:2], what[1] if what[0] == "block" else "")
+    scope = " ".join(scope_word(name) for name in names if name)
     db.execute(
         "insert into items_fts(rowid, text, scope) values(?, ?, ?)",
         (db.last_insert_rowid(), indexable(text), scope),

@@ -6,7 +6,9 @@ finds all that begin so, and a query in a script without spaces is cut into pair
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
@@ -17,11 +19,24 @@ from weft.store.sqlite.rows import moment
 from weft.types.records import Candidate, SearchContentType
 from weft.types.words import STOP_WORDS, is_unspaced, pairs, words
 
-_TEXTS = {
-    "message": "(select content from messages where id = cast(items.ref as integer))",
-    "block": "(select rendered from blocks where id = items.ref)",
-    "archival": "(select content from archive where id = items.ref)",
-}
+TEXT = """case items.source
+    when 'message' then (select content from messages where id = cast(items.ref as integer))
+    when 'block' then (select rendered from blocks where id = items.ref)
+    else (select content from archive where id = items.ref) end"""
+ITEM = f"""items.source, items.ref, {TEXT}, items.at, items.session_id,
+    (select role from messages where items.source = 'message' and id = cast(items.ref as integer))"""
+MAY_FIND = """items.source in (select value from json_each(:sources))
+    and (:everyone or items.agent_id = :owner or items.sender = :owner or items.source = 'block'
+        and items.ref in (select block_id from block_shares where agent_id = :owner))
+    and (:without_session = '' or items.session_id <> :without_session)"""
+
+
+_BEST = f"""
+    select {ITEM}, -bm25(items_fts, 1.0, 0.0), null
+    from items_fts join items on items.id = items_fts.rowid
+    where items_fts match :match and {MAY_FIND}
+    order by bm25(items_fts, 1.0, 0.0) limit :limit
+"""
 
 
 class SqliteSearch:
@@ -35,7 +50,13 @@ class SqliteSearch:
         match = fts_query(query)
         if not match or limit <= 0 or not sources:
             return []
-        return await self._database.read(lambda db: _candidates(db, match, scope, sources, limit))
+        values = {**scope_values(scope, sources), "limit": limit}
+
+        def work(db: apsw.Connection) -> list[Candidate]:
+            found = db.execute(_BEST, {**values, "match": _scoped(db, match, scope)})
+            return [candidate_from(row) for row in found]
+
+        return await self._database.read(work)
 
     async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
         """What was said in a sender's other conversations."""
@@ -61,55 +82,34 @@ def _query_pairs(word: str) -> list[str]:
     return pairs(word)[:-1] or [word]
 
 
-def _candidates(
-    db: apsw.Connection, match: str, scope: Scope, sources: Sequence[SearchContentType], limit: int
-) -> list[Candidate]:
-    wanted = ", ".join(f"'{source.value}'" for source in sources)
-    conditions, values = [f"items.source in ({wanted})"], []
-    shared: list[str] = []
-    if not scope.everyone:
-        shared = _shared_blocks(db, scope.owner)
-        conditions.append("(items.agent_id = ? or items.sender = ?)")
-        values += [scope.owner, scope.owner]
-    if scope.without_session:
-        conditions.append("items.session_id <> ?")
-        values.append(scope.without_session)
-    own = f"text:({match})" if scope.everyone else f"scope:{scope_word(scope.owner)} AND text:({match})"
-    found = _rows(db, own, " and ".join(conditions), values, limit)
-    if shared and SearchContentType.BLOCKS in sources:
-        marks = ", ".join("?" * len(shared))
-        found += _rows(
-            db, f"text:({match})", f"items.source = 'block' and items.ref in ({marks})", shared, limit
-        )
-    found.sort(key=lambda candidate: -candidate.words)
-    return found[:limit]
+def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:
+    """What `MAY_FIND` asks for."""
+    return {
+        "sources": json.dumps([source.value for source in sources]),
+        "everyone": int(scope.everyone),
+        "owner": scope.owner,
+        "without_session": scope.without_session,
+    }
 
 
-def _rows(
-    db: apsw.Connection, match: str, condition: str, values: Sequence[object], limit: int
-) -> list[Candidate]:
-    text = " ".join(f"when '{source}' then {query}" for source, query in _TEXTS.items())
-    rows = db.execute(
-        f"select items.source, items.ref, case items.source {text} end, -bm25(items_fts, 1.0, 0.0), "
-        "items.at, items.session_id, (select role from messages where items.source = 'message' "
-        "and id = cast(items.ref as integer)) "
-        f"from items_fts join items on items.id = items_fts.rowid where items_fts match ? and {condition} "
-        "order by bm25(items_fts, 1.0, 0.0) limit ?",
-        (match, *values, limit),
+def _scoped(db: apsw.Connection, match: str, scope: Scope) -> str:
+    """The query within what the owner may find, so that the index itself leaves the rest out."""
+    if scope.everyone:
+        return f"text:({match})"
+    shares = db.execute("select distinct block_id from block_shares where agent_id = ?", (scope.owner,))
+    words = [scope_word(scope.owner), *(scope_word(block) for (block,) in shares)]
+    return f"scope:({' OR '.join(words)}) AND text:({match})"
+
+
+def candidate_from(row: tuple[Any, ...]) -> Candidate:
+    source, ref, content, at, session_id, role, words_, meaning = row
+    return Candidate(
+        source=SearchContentType(source),
+        id=ref,
+        content=content or "",
+        words=words_,
+        meaning=meaning,
+        at=moment(at),
+        speaker=role or "",
+        session_id=session_id,
     )
-    return [
-        Candidate(
-            source=SearchContentType(source),
-            id=ref,
-            content=content or "",
-            words=score,
-            at=moment(at),
-            speaker=role or "",
-            session_id=session_id,
-        )
-        for source, ref, content, score, at, session_id, role in rows
-    ]
-
-
-def _shared_blocks(db: apsw.Connection, agent_id: str) -> list[str]:
-    return [row[0] for row in db.execute("select block_id from block_shares where agent_id = ?", (agent_id,))]

@@ -13,6 +13,7 @@ from weft.store.sqlite.sessions import SqliteSessions
 from weft.store.sqlite.summaries import SqliteSummaries
 from weft.store.sqlite.tasks import SqliteTasks
 from weft.store.sqlite.turns import SqliteTurns
+from weft.store.sqlite.vectors import SqliteVectors
 
 
 class SqliteStore:
@@ -28,6 +29,7 @@ class SqliteStore:
         self.archive = SqliteArchive(self.database)
         self.blocks = SqliteBlocks(self.database)
         self.search = SqliteSearch(self.database)
+        self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
         self.auth = SqliteAuth(self.database)
 

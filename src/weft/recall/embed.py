@@ -1,0 +1,42 @@
+"""What turns texts into vectors, so that they can be compared by meaning."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Protocol
+
+from weft.errors import StoreError
+
+LONGEST = 4000
+"""How many characters of a text count: the start of a long one says what it is about."""
+
+
+class Embedder(Protocol):
+    """Gives each text a vector; texts of like meaning get vectors of like direction.
+
+    `name` stands for the model and its settings: vectors of different names are never compared.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
+
+
+async def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """The vectors as a store keeps them.
+
+    Raises:
+        StoreError: the embedder gave something else than a vector for each text.
+    """
+    vectors = await embedder.embed([text[:LONGEST] for text in texts])
+    if len(vectors) != len(texts) or any(len(vector) != embedder.dimensions for vector in vectors):
+        raise StoreError(
+            f"The embedder {embedder.name!r} did not give a vector of {embedder.dimensions} numbers for each "
+            "text: choose another one."
+        )
+    return [struct.pack(f"<{embedder.dimensions}f", *vector) for vector in vectors]

@@ -1,0 +1,120 @@
+"""Finding by meaning: a look at one bit per number first, then an exact one at the best.
+
+A vector of 256 numbers is a kilobyte, its signs are 32 bytes: all signs are compared, and only the vectors of
+the best are read. Vectors are derived: they can be thrown away and made again, and only those of one embedder
+are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import apsw
+
+from weft.store.base import Scope
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.search import ITEM, MAY_FIND, TEXT, candidate_from, scope_values
+from weft.types.records import Candidate, SearchContentType
+
+OVERSAMPLE = 16
+"""How many are compared exactly for each one that is wanted: signs alone mistake what is close."""
+
+_NEAREST = f"""
+    with near as (
+        select item_id from vector_signs
+        where source in (select value from json_each(:sources))
+            and (:everyone or agent = :owner_key or sender = :owner_key or item_id in (
+                select items.id from block_shares
+                join items on items.source = 'block' and items.ref = block_shares.block_id
+                where block_shares.agent_id = :owner
+            ))
+            and (:session_key is null or session <> :session_key)
+        order by vec_distance_hamming(vec_bit(signs), vec_quantize_binary(:vector)), item_id
+        limit :looks
+    )
+    select {ITEM}, 0.0, 1.0 - vec_distance_cosine(vectors.vector, :vector) as meaning
+    from items join vectors on vectors.item_id = items.id
+    where items.id in (
+            select item_id from near
+            union
+            select items.id from json_each(:also) as named
+            join items on items.source = named.value ->> 0 and items.ref = named.value ->> 1
+        )
+        and {MAY_FIND}
+    order by meaning desc, items.id
+"""
+
+
+class SqliteVectors:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def missing(self, embedder: str, limit: int) -> list[tuple[int, str]]:
+        """Texts that have no vector of this embedder yet. Vectors of another one are forgotten."""
+        if await self._database.read(lambda db: db.execute("select name from embedder").get) != embedder:
+            await self._database.write(lambda db: _start(db, embedder))
+        query = f"select items.id, {TEXT} from items where embedded = 0 order by items.id limit ?"
+        rows = await self._database.read(lambda db: list(db.execute(query, (limit,))))
+        return [(item, text or "") for item, text in rows]
+
+    async def keep(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Keep vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
+
+        def work(db: apsw.Connection) -> None:
+            if db.execute("select name from embedder").get != embedder:
+                return
+            for item, vector in vectors:
+                _keep(db, item, vector)
+
+        await self._database.write(work)
+
+    async def nearest(
+        self,
+        vector: bytes,
+        scope: Scope,
+        *,
+        sources: Sequence[SearchContentType],
+        limit: int,
+        also: Sequence[Candidate] = (),
+    ) -> list[Candidate]:
+        """What is closest in meaning, closest first; `also` is compared in any case."""
+        values = {
+            **scope_values(scope, sources),
+            "vector": vector,
+            "owner_key": _key(scope.owner),
+            "session_key": _key(scope.without_session) if scope.without_session else None,
+            "looks": limit * OVERSAMPLE,
+            "also": json.dumps([(candidate.source.value, candidate.id) for candidate in also]),
+        }
+        return await self._database.read(
+            lambda db: [candidate_from(row) for row in db.execute(_NEAREST, values)]
+        )
+
+
+def _start(db: apsw.Connection, embedder: str) -> None:
+    db.execute("delete from embedder")
+    db.execute("insert into embedder values(?)", (embedder,))
+    db.execute("delete from vectors")
+    db.execute("delete from vector_signs")
+    db.execute("update items set embedded = 0 where embedded = 1")
+
+
+def _keep(db: apsw.Connection, item: int, vector: bytes) -> None:
+    found = db.execute(
+        "select source, agent_id, sender, session_id from items where id = ?", (item,)
+    ).fetchone()
+    if found is not None:
+        source, *owners = found
+        db.execute("insert or replace into vectors values(?, ?)", (item, vector))
+        db.execute(
+            "insert or replace into vector_signs values(?, ?, ?, ?, ?, vec_quantize_binary(?))",
+            (item, source, *(_key(str(owner)) for owner in owners), vector),
+        )
+        db.execute("update items set embedded = 1 where id = ?", (item,))
+
+
+def _key(owner: str) -> int:
+    """A number that stands for a name, so that the signs lie close together; the name is checked after."""
+    return int.from_bytes(blake2b(owner.encode("utf-8", "replace"), digest_size=8).digest(), signed=True)
