@@ -122,6 +122,14 @@ class Store:
         """What is wrong with the file; nothing, if all is well."""
         return await self._kept.check()
 
+    async def export(self, folder: str | Path) -> dict[str, int]:
+        """Write everything into a new folder that people can read; how many rows of each kind."""
+        return await self._kept.dump.export(Path(folder))
+
+    async def restore(self, folder: str | Path) -> dict[str, int]:
+        """Read such a folder into this store, which must be empty: all of it, or nothing."""
+        return await self._kept.dump.restore(Path(folder))
+
     async def close(self) -> None:
         await self._kept.close()
 

@@ -83,3 +83,52 @@ def test_the_doctor_looks_at_the_store(tmp_path: Path) -> None:
     assert broken.returncode == 1
     assert "damaged" in broken.stdout
     assert "Traceback" not in broken.stderr
+
+
+def test_a_conversation_goes_out_and_comes_in_again(tmp_path: Path) -> None:
+    session = _run(tmp_path / "a", "sessions", "new").stdout.strip()
+    _talk(tmp_path / "a", session)
+    ours, theirs = str(tmp_path / "ours.jsonl"), str(tmp_path / "theirs.json")
+    _run(tmp_path / "a", "sessions", "export", session, ours)
+    _run(tmp_path / "a", "sessions", "export", session, theirs, "--format", "miniclaw")
+
+    for number, file in enumerate((ours, theirs)):
+        home = tmp_path / f"b{number}"
+        done = _run(home, "sessions", "import", file)
+        assert (done.returncode, done.stdout) == (0, f"{session}: 2 messages\n")
+        assert _run(home, "sessions", "show", session).stdout == (
+            "[user]\nWhere is the marlin?\n\n[assistant]\nAt sea.\n"
+        )
+
+
+def test_a_damaged_file_is_named_and_left_and_the_others_come_in(tmp_path: Path) -> None:
+    (tmp_path / "telegram_1.json").write_text('{"messages": [{"role"', "utf-8")
+    (tmp_path / "telegram_2.json").write_text('{"messages": [{"role": "user", "content": "hi"}]}', "utf-8")
+    files = [str(tmp_path / name) for name in ("telegram_1.json", "gone.json", "telegram_2.json")]
+
+    done = _run(tmp_path / "home", "sessions", "import", *files)
+    again = _run(tmp_path / "home", "sessions", "import", files[2])
+
+    assert (done.returncode, done.stdout) == (1, "telegram_2: 1 messages\n")
+    assert "telegram_1 is damaged" in done.stderr
+    assert "gone.json cannot be read" in done.stderr
+    assert (tmp_path / "telegram_1.json").read_text("utf-8") == '{"messages": [{"role"'
+    assert again.returncode == 1
+    assert "a session 'telegram_2' already" in again.stderr
+
+
+def test_everything_goes_into_a_folder_and_back(tmp_path: Path) -> None:
+    session = _run(tmp_path / "a", "sessions", "new").stdout.strip()
+    _talk(tmp_path / "a", session)
+
+    out = json.loads(_run(tmp_path / "a", "export", str(tmp_path / "out"), "--json").stdout)
+    back = _run(tmp_path / "b", "import", str(tmp_path / "out"))
+    twice = _run(tmp_path / "b", "import", str(tmp_path / "out"))
+    taken = _run(tmp_path / "a", "export", str(tmp_path / "out"))
+
+    assert (out["sessions"], out["messages"]) == (1, 2)
+    assert "2 messages" in back.stdout
+    assert _run(tmp_path / "b", "sessions", "show", session).stdout.startswith("[user]\nWhere is the marlin?")
+    assert (twice.returncode, taken.returncode) == (1, 1)
+    assert "import into a new one" in twice.stderr
+    assert "name a new folder" in taken.stderr

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import typer
@@ -21,11 +22,13 @@ COMMANDS = {
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
+    "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
+    "import": "Read a folder that was exported into a store with nothing in it yet.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
     "memory": "See and change what agents remember, with all its history.",
     "recipes": "List, show and check recipes.",
     "search": "Search all messages, blocks and notes that are kept.",
-    "sessions": "List and read conversations, and begin new ones.",
+    "sessions": "List, read, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills.",
 }
 
@@ -39,7 +42,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        return typer.main.get_command(import_module(f"weft.cli.{cmd_name}").app)
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        return typer.main.get_command(import_module(f"weft.cli.{module}").app)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -101,3 +102,15 @@ def write(path: Path, text: str) -> None:
         raise StoreError(
             f"{error.filename or path} cannot be written ({reason}): name another place, or set WEFT_HOME."
         ) from error
+
+
+def show_counts(counts: dict[str, int], *, as_json: bool) -> None:
+    """Print how much there was of each kind."""
+    if as_json:
+        typer.echo(json.dumps(counts))
+        return
+    for name, count in counts.items():
+        if count:
+            out.print(f"{count:>9,} {name.replace('_', ' ')}")
+    if not any(counts.values()):
+        out.print("There was nothing in it.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
@@ -11,11 +13,16 @@ from rich.table import Table
 
 from weft.app import Store
 from weft.cli.memory import with_store
-from weft.cli.options import AsJson, out, say
+from weft.cli.options import AsJson, out, say, write
+from weft.errors import StoreError
 from weft.types.message import Message
 from weft.types.neutral import printable
+from weft.types.records import Session
+from weft.workspace.session_files import SessionFile, read_session, to_lines, to_miniclaw
 
-app = typer.Typer(no_args_is_help=True, help="List and read conversations, and begin new ones.")
+app = typer.Typer(
+    no_args_is_help=True, help="List, read, export and import conversations, and begin new ones."
+)
 
 
 @app.command("list")
@@ -71,3 +78,63 @@ def new(
 ) -> None:
     """Begin a conversation anew, and print its id."""
     say(with_store(lambda store: store.sessions.new(channel, conversation, sender)).id)
+
+
+@app.command()
+def export(
+    session: Annotated[str, typer.Argument(metavar="ID")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="`-` is standard output.")] = "-",
+    form: Annotated[
+        Literal["weft", "miniclaw"],
+        typer.Option("--format", help="All messages as JSON Lines, or miniclaw's file of the newest 50."),
+    ] = "weft",
+) -> None:
+    """Write a conversation to a file that `weft sessions import` reads."""
+
+    async def work(store: Store) -> tuple[Session, list[Message]]:
+        return await store.sessions.get(session), await store.messages.all(session)
+
+    held = with_store(work)
+    text = (to_lines if form == "weft" else to_miniclaw)(*held)
+    if file == "-":
+        typer.echo(text, nl=False)
+        return
+    if Path(file).exists():
+        raise StoreError(f"There is a file {file} already: name another one.")
+    write(Path(file), text)
+
+
+@app.command("import")
+def import_sessions(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of Weft or of miniclaw.")],
+) -> None:
+    """Read conversations from files; one that is damaged is left as it is and named."""
+    troubles = 0
+    for file in files:
+        try:
+            found = read_session(_text(Path(file)), Path(file).stem)
+            count = len(found.messages)
+            with_store(partial(_keep, found))
+            out.print(f"{escape(printable(found.id))}: {count} messages")
+        except StoreError as error:
+            typer.echo(f"weft: {printable(str(error))}", err=True)
+            troubles += 1
+    if troubles:
+        raise typer.Exit(1)
+
+
+async def _keep(found: SessionFile, store: Store) -> None:
+    if await store.sessions.find(found.id) is not None:
+        raise StoreError(f"There is a session {found.id!r} already: nothing of it was imported.")
+    session = await store.sessions.new(
+        found.channel, found.conversation, found.sender, agent_id=found.agent_id, session_id=found.id
+    )
+    await store.messages.append(session.id, *found.messages)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise StoreError(f"{file} cannot be read: {reason}.") from error

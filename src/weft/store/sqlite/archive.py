@@ -30,9 +30,10 @@ class SqliteArchive:
         entry_id = new_id()
 
         def work(db: apsw.Connection) -> str:
-            row = (entry_id, agent_id, content, data, time.time())
+            now = time.time()
+            row = (entry_id, agent_id, content, data, now)
             db.execute("insert into archive values(?, ?, ?, ?, ?)", row)
-            index_text(db, ("archival", entry_id), content, (agent_id, "", ""))
+            index_text(db, ("archival", entry_id), content, (agent_id, "", ""), now)
             return entry_id
 
         return await self._database.write(work)

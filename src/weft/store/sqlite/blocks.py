@@ -177,7 +177,7 @@ def _record(db: apsw.Connection, block_id: str, change: Change) -> int:
         (rendered, seq, now, block_id),
     )
     agent_id, label = db.execute("select agent_id, label from blocks where id = ?", (block_id,)).fetchone()  # type: ignore[misc]
-    index_text(db, ("block", block_id), f"{label}\n{rendered}", (agent_id, "", ""))
+    index_text(db, ("block", block_id), f"{label}\n{rendered}", (agent_id, "", ""), now)
     return int(seq)
 
 

@@ -6,11 +6,11 @@ pairs of characters, so that one index serves all of them.
 
 from __future__ import annotations
 
-import time
 from hashlib import blake2b
 
 import apsw
 
+from weft.store.sqlite.rows import stamp
 from weft.types.message import Message
 from weft.types.words import is_unspaced, pairs, words
 
@@ -18,21 +18,31 @@ _INDEXED_ROLES = frozenset({"user", "assistant"})
 
 
 def index_message(
-    db: apsw.Connection, message_id: int, message: Message, session_id: str, session: tuple[str, str, str]
+    db: apsw.Connection,
+    message_id: int,
+    message: Message,
+    session_id: str,
+    session: tuple[str, str, str],
+    at: float,
 ) -> None:
     """Index what a person or the assistant said; tools' results and system texts are not searched."""
     if message.role in _INDEXED_ROLES and message.content.strip():
         agent_id, channel, sender = session
         owner = (agent_id, f"{channel}:{sender}", session_id)
-        index_text(db, ("message", str(message_id)), message.content, owner)
+        said_at = stamp(message.timestamp)
+        index_text(
+            db, ("message", str(message_id)), message.content, owner, at if said_at is None else said_at
+        )
 
 
-def index_text(db: apsw.Connection, what: tuple[str, str], text: str, owner: tuple[str, str, str]) -> None:
+def index_text(
+    db: apsw.Connection, what: tuple[str, str], text: str, owner: tuple[str, str, str], at: float
+) -> None:
     """Index a text as (source, ref) for its owner (agent, sender, session); an older entry is replaced."""
     unindex(db, what)
     db.execute(
         "insert into items(source, ref, agent_id, sender, session_id, at) values(?, ?, ?, ?, ?, ?)",
-        (*what, *owner, time.time()),
+        (*what, *owner, at),
     )
     # A block can be found by those it is shared with: they look for it by its id.
     names = (*owner[:2], what[1] if what[0] == "block" else "")

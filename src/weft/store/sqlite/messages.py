@@ -74,7 +74,7 @@ def append_messages(
             f"sum_chars4, sum_chars5, created_at) values({', '.join('?' * 18)})",
             (session_id, seq, batch, *message_columns(message), price, chars, tokens, chars4, chars5, now),
         )
-        index_message(db, db.last_insert_rowid(), message, session_id, session)
+        index_message(db, db.last_insert_rowid(), message, session_id, session, now)
     db.execute("update sessions set active_at = ? where id = ?", (now, session_id))
 
 

@@ -33,6 +33,13 @@ def moment(stamp: float | None) -> datetime | None:
     return None if stamp is None else datetime.fromtimestamp(stamp, UTC)
 
 
+def stamp(when: datetime | None) -> float | None:
+    """Seconds since 1970; a time without a zone is UTC."""
+    if when is None:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
 def message_columns(message: Message) -> tuple[Any, ...]:
     """The columns of a message, in the order of MESSAGE_COLUMNS. What is empty is null."""
     return (

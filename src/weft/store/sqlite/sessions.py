@@ -8,7 +8,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.rows import moment, new_id
+from weft.store.sqlite.rows import moment, new_id, storable
 from weft.types.records import Session, SessionRule
 
 PLAIN_RULE = SessionRule()
@@ -53,8 +53,9 @@ class SqliteSessions:
         *,
         agent_id: str = "",
         rule: SessionRule = PLAIN_RULE,
+        session_id: str = "",
     ) -> Session:
-        """A fresh session, bound to this conversation from now on."""
+        """A fresh session, bound to this conversation from now on; it may be given an id."""
 
         def work(db: apsw.Connection) -> Session:
             key = rule.key(channel, conversation, sender)
@@ -63,7 +64,7 @@ class SqliteSessions:
                 "from bindings where channel = ? and conversation = ? and sender = ?)",
                 (time.time(), *key),
             )
-            return _new(db, (channel, conversation, sender), agent_id, rule)
+            return _new(db, (channel, conversation, sender), agent_id, rule, session_id)
 
         return await self._database.write(work)
 
@@ -102,9 +103,11 @@ def _close(db: apsw.Connection, session_id: str) -> None:
     )
 
 
-def _new(db: apsw.Connection, who: tuple[str, str, str], agent_id: str, rule: SessionRule) -> Session:
+def _new(
+    db: apsw.Connection, who: tuple[str, str, str], agent_id: str, rule: SessionRule, wanted: str = ""
+) -> Session:
     now = time.time()
-    session_id = _free_id(db, rule.id_for(*who) or new_id())
+    session_id = _free_id(db, storable(wanted) or rule.id_for(*who) or new_id())
     row = (session_id, *who, agent_id, now, now, None)
     db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?)", row)
     db.execute("insert or replace into bindings values(?, ?, ?, ?)", (*rule.key(*who), session_id))

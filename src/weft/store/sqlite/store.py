@@ -6,6 +6,7 @@ from weft.store.sqlite.archive import SqliteArchive
 from weft.store.sqlite.auth import SqliteAuth
 from weft.store.sqlite.blocks import SqliteBlocks
 from weft.store.sqlite.database import Database
+from weft.store.sqlite.dump import SqliteDump
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.messages import SqliteMessages
 from weft.store.sqlite.search import SqliteSearch
@@ -31,6 +32,7 @@ class SqliteStore:
         self.search = SqliteSearch(self.database)
         self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
+        self.dump = SqliteDump(self.database)
         self.auth = SqliteAuth(self.database)
 
     async def check(self) -> list[str]:

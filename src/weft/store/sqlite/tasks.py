@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 
 import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.rows import new_id, storable
+from weft.store.sqlite.rows import new_id, stamp, storable
 from weft.types.records import Task
 
 _SIMILAR_SECONDS = 30 * 60
@@ -33,7 +33,7 @@ class SqliteTasks:
         text = storable(text.strip())
         if not text:
             raise StoreError("The task is empty: say what is to be done.")
-        due_at = _stamp(due)
+        due_at = stamp(due)
 
         def work(db: apsw.Connection) -> str:
             same = db.execute(
@@ -91,9 +91,3 @@ class SqliteTasks:
             return found[0]
 
         return await self._database.write(work)
-
-
-def _stamp(moment: datetime | None) -> float | None:
-    if moment is None:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

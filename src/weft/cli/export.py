@@ -1,0 +1,24 @@
+"""`weft export`: everything that is kept, as a folder of text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.memory import with_store
+from weft.cli.options import AsJson, err, show_counts
+
+app = typer.Typer()
+
+
+@app.command()
+def export(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder that is not there yet.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write everything that is kept into a folder of JSON Lines and block texts."""
+    with err.status("Exporting"):
+        counts = with_store(lambda store: store.export(Path(folder).expanduser().absolute()))
+    show_counts(counts, as_json=as_json)

@@ -1,0 +1,24 @@
+"""`weft import`: what `weft export` wrote, back into an empty store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.memory import with_store
+from weft.cli.options import AsJson, err, show_counts
+
+app = typer.Typer()
+
+
+@app.command("import")
+def import_folder(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder that `weft export` wrote.")],
+    as_json: AsJson = False,
+) -> None:
+    """Read a folder that was exported into a store with nothing in it yet: all of it, or nothing."""
+    with err.status("Importing"):
+        counts = with_store(lambda store: store.restore(Path(folder).expanduser().absolute()))
+    show_counts(counts, as_json=as_json)
