@@ -1,49 +1,31 @@
 """`weft bench`: how fast this machine is, as ratios within one run.
 
 Machines are noisy, so no number stands alone: every figure has one beside it that was measured in the
-same minutes, and builds of different sizes take turns.
+same minutes, and what is compared takes turns.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import statistics
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import track
+from rich.progress import Progress
 from rich.table import Table
 
+from weft.cli.measure.build import COUNT_GOAL, GROWTH_GOAL, BuildReport, measure_build
+from weft.cli.measure.search import SEARCH_GOAL, WARM_UP
+from weft.cli.measure.store import BUILD_GOAL, Effort, StoreReport, measure_store
 from weft.cli.options import AsJson, err, out, run
-from weft.tokens import count_anew
-from weft.turn.build import ContextBuilder
-from weft.types.message import Message
+from weft.errors import ConfigError
 
 app = typer.Typer(no_args_is_help=True, help="Measure this machine's speed, as ratios within one run.")
-SIZES = (1_000, 10_000, 100_000)
-COUNT_GOAL, GROWTH_GOAL = 1 / 20, 1.2
-_WORDS = (
-    "the plan for tuesday is to move both meetings and send notes about tide tables before lunch while the "
-    "boat waits near pier four with a new camera housing and spare batteries for every dive this season"
-).split()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One size: the median and the slow end of a build, the first build, and a count of all it holds."""
-
-    messages: int
-    p50_ms: float
-    p95_ms: float
-    first_ms: float
-    count_ms: float
+LEAST, LARGE = 1_000, 1_000_000
 
 
 @app.callback()
@@ -58,90 +40,134 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Time a build with many skills and histories of 1k, 10k and 100k messages."""
-    with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
-        rows = run(_measure(_workspace(Path(folder), skills), rounds))
-    by_size = {row.messages: row for row in rows}
-    of_count = by_size[10_000].p50_ms / by_size[10_000].count_ms
-    growth = by_size[100_000].p50_ms / by_size[1_000].p50_ms
+    with _folder() as folder, _progress() as progress:
+        report = run(measure_build(folder, skills, rounds, progress))
     if as_json:
-        report = {"rows": [asdict(row) for row in rows], "of_count_10k": of_count, "growth_100k": growth}
-        typer.echo(json.dumps(report))
-        return
-    table = Table(box=None, pad_edge=False)
-    for title in ("messages", "build p50", "p95", "first build", "counting anew"):
-        table.add_column(title, justify="right")
-    for row in rows:
+        typer.echo(json.dumps(asdict(report)))
+    else:
+        _show_build(report)
+
+
+@app.command()
+def store(
+    messages: Annotated[
+        str, typer.Option("--messages", metavar="N,N", help="How many messages to search, smallest first.")
+    ] = "10000,100000",
+    large: Annotated[bool, typer.Option("--large", help="Search a million messages, too.")] = False,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=5, help="How often each query, edit, load and build is timed.")
+    ] = 100,
+    edits: Annotated[int, typer.Option("--edits", min=1, help="How many edits the long block has.")] = 1_000,
+    as_json: AsJson = False,
+) -> None:
+    """Time writing, searching beside plain full-text search, block edits, and builds from the database."""
+    sizes = _sizes(messages) | ({LARGE} if large else set())
+    effort = Effort(messages=tuple(sorted(sizes)), rounds=rounds, edits=edits)
+    with _folder() as folder, _progress() as progress:
+        report = run(measure_store(folder, effort, progress))
+    if as_json:
+        typer.echo(json.dumps(asdict(report)))
+    else:
+        _show_store(report)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
+        yield Path(folder)
+
+
+def _progress() -> Progress:
+    return Progress(console=err, transient=True, disable=not err.is_terminal)
+
+
+def _sizes(text: str) -> set[int]:
+    """Numbers with commas between them. Raises ConfigError if they are not, or too small to tell anything."""
+    try:
+        sizes = {int(part) for part in text.split(",")}
+    except ValueError:
+        sizes = set()
+    if not sizes or min(sizes) < LEAST:
+        raise ConfigError(
+            f"`--messages` is {text!r}: give whole numbers from {LEAST} on, such as 10000,100000."
+        )
+    return sizes
+
+
+def _show_build(report: BuildReport) -> None:
+    table = _table("messages", "build p50", "p95", "first build", "counting anew")
+    for row in report.rows:
         figures = (row.p50_ms, row.p95_ms, row.first_ms, row.count_ms)
         table.add_row(f"{row.messages:,}", *(f"{figure:.2f} ms" for figure in figures))
     out.print(table)
-    out.print(f"build at 10k / counting it anew: {of_count:.4f} (goal at most {COUNT_GOAL:.4f})")
-    out.print(f"build at 100k / build at 1k: {growth:.2f} (goal at most {GROWTH_GOAL})")
+    out.print(f"build at 10k / counting it anew: {report.of_count_10k:.4f} (goal at most {COUNT_GOAL:.4f})")
+    out.print(f"build at 100k / build at 1k: {report.growth_100k:.2f} (goal at most {GROWTH_GOAL})")
 
 
-async def _measure(workspace: Path, rounds: int) -> list[Row]:
-    """Build in turn for every size, so that a slow minute slows all of them."""
-    histories = {size: list(_history(size)) for size in SIZES}
-    builder = ContextBuilder(recipe="weft").with_workspace(workspace)
-    builders = {size: builder.with_messages(history) for size, history in histories.items()}
-    await builder.build("warm up")
-    first = {size: await _milliseconds(builders[size]) for size in SIZES}
-    times: dict[int, list[float]] = {size: [] for size in SIZES}
-    for _ in track(range(rounds), description="building", console=err, transient=True):
-        for size in SIZES:
-            times[size].append(await _milliseconds(builders[size]))
-    return [
-        Row(
-            messages=size,
-            p50_ms=statistics.median(times[size]),
-            p95_ms=statistics.quantiles(times[size], n=20)[-1],
-            first_ms=first[size],
-            count_ms=_count_milliseconds(histories[size]),
+def _show_store(report: StoreReport) -> None:
+    _show_searches(report)
+    inserts, blocks, builds = report.inserts, report.blocks, report.builds
+    table = _table("what", "p50 or rate", "beside it")
+    table.add_row("inserts, one by one, durable", f"{inserts.singly:,.0f}/s", "")
+    table.add_row(
+        "inserts, 1,000 in a call", f"{inserts.bulk:,.0f}/s", f"{inserts.bulk / inserts.singly:.0f}x"
+    )
+    many = f"{inserts.concurrent / inserts.singly:.0f}x"
+    table.add_row("inserts, many calls at once", f"{inserts.concurrent:,.0f}/s", many)
+    long = f"with {blocks.edits:,} edits"
+    table.add_row(
+        "edit of a block, durable", f"{blocks.edit_new_ms:.2f} ms", f"{long} {blocks.edit_long_ms:.2f} ms"
+    )
+    table.add_row(
+        "load of a block, fresh store", f"{blocks.load_new_ms:.2f} ms", f"{long} {blocks.load_long_ms:.2f} ms"
+    )
+    long = f"of {builds.long_messages:,} {builds.long_p50_ms:.2f} ms"
+    table.add_row(f"build, session of {builds.short_messages:,}", f"{builds.short_p50_ms:.2f} ms", long)
+    out.print()
+    out.print(table)
+    out.print()
+    for row in report.searches:
+        out.print(
+            f"search of {row.messages:,} / plain FTS5: {row.ratio:.2f} (goal at most {SEARCH_GOAL}); "
+            f"without the thread in plain: {row.ratio_to_raw_inside:.2f}; "
+            f"to lean SQL: {row.ratio_to_lean:.2f}; same hits: {row.agreement:.0%}"
         )
-        for size in SIZES
-    ]
+    out.print(
+        f"build from {builds.long_messages:,} messages / from {builds.short_messages:,}: "
+        f"{builds.ratio:.2f} (goal at most {BUILD_GOAL})"
+    )
+    out.print(
+        f"Warm-up: {WARM_UP} queries at each size, one build of each session, one append. One agent owns all "
+        "messages that are searched; builds recall nothing; lean SQL picks the best ten before it reads them."
+    )
 
 
-async def _milliseconds(builder: ContextBuilder) -> float:
-    started = time.perf_counter()
-    await builder.build("When does the dive boat leave, and what should I pack?")
-    return (time.perf_counter() - started) * 1000
+def _show_searches(report: StoreReport) -> None:
+    table = _table(
+        "messages",
+        "written",
+        "file/message",
+        "text/message",
+        "search p50",
+        "p95",
+        "plain p50",
+        "p95",
+        "lean p50",
+    )
+    for size, row in zip(report.sizes, report.searches, strict=True):
+        times = (row.ours_p50_ms, row.ours_p95_ms, row.raw_p50_ms, row.raw_p95_ms, row.lean_p50_ms)
+        table.add_row(
+            f"{size.messages:,}",
+            f"{size.grown_per_second:,.0f}/s",
+            f"{size.file_bytes_per_message:,.0f} B",
+            f"{size.text_bytes_per_message:,.0f} B",
+            *(f"{figure:.2f} ms" for figure in times),
+        )
+    out.print(table)
 
 
-def _count_milliseconds(history: list[Message]) -> float:
-    """The median of three counts of every message, none of them remembered."""
-    times = []
-    for _ in range(3):
-        started = time.perf_counter()
-        for message in history:
-            count_anew(message.content)
-        times.append((time.perf_counter() - started) * 1000)
-    return statistics.median(times)
-
-
-def _history(size: int) -> Iterator[Message]:
-    """Questions of about 100 characters and answers of about 500, no two alike."""
-    chance = random.Random(size)  # noqa: S311 - test data
-    for at in range(size):
-        words = 20 if at % 2 == 0 else 95
-        text = " ".join(chance.choices(_WORDS, k=words))
-        yield Message(role="user" if at % 2 == 0 else "assistant", content=f"{text} {at}")
-
-
-def _workspace(root: Path, skills: int) -> Path:
-    """A workspace whose files were written a while ago, as files usually were."""
-    files = {
-        "SOUL.md": "You are Weft, calm and to the point.",
-        "AGENTS.md": "Answer first, explain after.",
-        "USER.md": "The user dives.",
-        "TOOLS.md": "Say what you are about to do.",
-        "memory/MEMORY.md": "\n".join(f"- Fact {n} about dives and tides." for n in range(200)),
-    }
-    for n in range(skills):
-        front = f"---\nname: skill-{n}\ndescription: Does thing {n} when asked for thing {n}.\n---\n"
-        files[f"skills/skill-{n}/SKILL.md"] = front + "Steps. " * 200
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-        os.utime(path, (time.time() - 3600, time.time() - 3600))
-    return root
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in titles:
+        table.add_column(title, justify="left" if title == "what" else "right")
+    return table

@@ -1,0 +1,1 @@
+"""What `weft bench` measures, apart from how it is shown."""

@@ -1,0 +1,113 @@
+"""How long a build takes, beside a count of all that it could have shown."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import Progress
+
+from weft.cli.measure.times import milliseconds, p50, p95
+from weft.tokens import count_anew
+from weft.turn.build import ContextBuilder
+from weft.types.message import Message
+
+SIZES = (1_000, 10_000, 100_000)
+COUNT_GOAL, GROWTH_GOAL = 1 / 20, 1.2
+_QUESTION = "When does the dive boat leave, and what should I pack?"
+_WORDS = (
+    "the plan for tuesday is to move both meetings and send notes about tide tables before lunch while the "
+    "boat waits near pier four with a new camera housing and spare batteries for every dive this season"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One size: the median and the slow end of a build, the first build, and a count of all it holds."""
+
+    messages: int
+    p50_ms: float
+    p95_ms: float
+    first_ms: float
+    count_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """All sizes, and the two ratios that have a goal."""
+
+    rows: tuple[Row, ...]
+    of_count_10k: float
+    growth_100k: float
+
+
+async def measure_build(folder: Path, skills: int, rounds: int, progress: Progress) -> BuildReport:
+    """Build in turn for every size, so that a slow minute slows all of them."""
+    histories = {size: list(_history(size)) for size in SIZES}
+    builder = ContextBuilder(recipe="weft").with_workspace(_workspace(folder, skills))
+    builders = {size: builder.with_messages(history) for size, history in histories.items()}
+    await builder.build("warm up")
+    first = {size: await milliseconds(builders[size].build(_QUESTION)) for size in SIZES}
+    times: dict[int, list[float]] = {size: [] for size in SIZES}
+    for _ in progress.track(range(rounds), description="building"):
+        for size in SIZES:
+            times[size].append(await milliseconds(builders[size].build(_QUESTION)))
+    rows = {
+        size: Row(
+            messages=size,
+            p50_ms=p50(times[size]),
+            p95_ms=p95(times[size]),
+            first_ms=first[size],
+            count_ms=_count_milliseconds(histories[size]),
+        )
+        for size in SIZES
+    }
+    return BuildReport(
+        rows=tuple(rows.values()),
+        of_count_10k=rows[10_000].p50_ms / rows[10_000].count_ms,
+        growth_100k=rows[100_000].p50_ms / rows[1_000].p50_ms,
+    )
+
+
+def _count_milliseconds(history: list[Message]) -> float:
+    """The median of three counts of every message, none of them remembered."""
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        for message in history:
+            count_anew(message.content)
+        times.append((time.perf_counter() - started) * 1000)
+    return p50(times)
+
+
+def _history(size: int) -> Iterator[Message]:
+    """Questions of about 100 characters and answers of about 500, no two alike."""
+    chance = random.Random(size)  # noqa: S311 - test data
+    for at in range(size):
+        words = 20 if at % 2 == 0 else 95
+        text = " ".join(chance.choices(_WORDS, k=words))
+        yield Message(role="user" if at % 2 == 0 else "assistant", content=f"{text} {at}")
+
+
+def _workspace(root: Path, skills: int) -> Path:
+    """A workspace whose files were written a while ago, as files usually were."""
+    files = {
+        "SOUL.md": "You are Weft, calm and to the point.",
+        "AGENTS.md": "Answer first, explain after.",
+        "USER.md": "The user dives.",
+        "TOOLS.md": "Say what you are about to do.",
+        "memory/MEMORY.md": "\n".join(f"- Fact {n} about dives and tides." for n in range(200)),
+    }
+    for n in range(skills):
+        front = f"---\nname: skill-{n}\ndescription: Does thing {n} when asked for thing {n}.\n---\n"
+        files[f"skills/skill-{n}/SKILL.md"] = front + "Steps. " * 200
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        os.utime(path, (time.time() - 3600, time.time() - 3600))
+    return root
