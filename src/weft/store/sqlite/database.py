@@ -26,6 +26,8 @@ from weft.store.sqlite.migrations import migrate
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
+"""Work may be run a second time, if another job of its group failed and all of them were undone."""
+_Outcome = tuple[Any, BaseException | None]
 
 READERS = 4
 BUSY_SECONDS = 30.0
@@ -51,6 +53,10 @@ class _Job(Generic[T]):
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(settle)
+
+
+class _JobFailed(Exception):
+    """One job of a group failed; which one is found out by doing them apart."""
 
 
 class Database:
@@ -129,21 +135,41 @@ class Database:
             self._commit(group)
 
     def _commit(self, group: list[_Job[Any]]) -> None:
-        """One transaction for all; a job that fails is undone alone, a failed commit fails them all."""
-        outcomes: list[tuple[Any, BaseException | None]] = []
+        """One transaction for all. If a job fails all is undone and done again, each job undone alone."""
         try:
-            with translated(self.path):
-                self._writer.execute("begin immediate")
-                outcomes = [self._attempt(job) for job in group]
-                self._writer.execute("commit")
+            try:
+                outcomes = self._transaction(group, self._together)
+            except _JobFailed:
+                outcomes = self._transaction(group, self._apart)
         except WeftError as error:
-            if self._writer.in_transaction:
-                self._writer.execute("rollback")
             outcomes = [(None, error)] * len(group)
         for job, (result, failure) in zip(group, outcomes, strict=True):
             job.deliver(result, failure)
 
-    def _attempt(self, job: _Job[Any]) -> tuple[Any, BaseException | None]:
+    def _transaction(
+        self, group: list[_Job[Any]], run: Callable[[list[_Job[Any]]], list[_Outcome]]
+    ) -> list[_Outcome]:
+        try:
+            with translated(self.path):
+                self._writer.execute("begin immediate")
+                outcomes = run(group)
+                self._writer.execute("commit")
+        finally:
+            if self._writer.in_transaction:
+                self._writer.execute("rollback")
+        return outcomes
+
+    def _together(self, group: list[_Job[Any]]) -> list[_Outcome]:
+        """Without a savepoint for each: the index writes itself out at every one."""
+        try:
+            return [(job.work(self._writer), None) for job in group]
+        except Exception as error:
+            raise _JobFailed from error
+
+    def _apart(self, group: list[_Job[Any]]) -> list[_Outcome]:
+        return [self._attempt(job) for job in group]
+
+    def _attempt(self, job: _Job[Any]) -> _Outcome:
         self._writer.execute("savepoint job")
         try:
             with translated(self.path):

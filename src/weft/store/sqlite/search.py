@@ -31,11 +31,16 @@ MAY_FIND = """items.source in (select value from json_each(:sources))
     and (:without_session = '' or items.session_id <> :without_session)"""
 
 
-_BEST = f"""
-    select {ITEM}, -bm25(items_fts, 1.0, 0.0), null
-    from items_fts join items on items.id = items_fts.rowid
-    where items_fts match :match and {MAY_FIND}
-    order by bm25(items_fts, 1.0, 0.0) limit :limit
+# Not `order by rank`, which took twice as long.
+_RANKED = """
+    select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
+    order by score limit ?
+"""
+_NAMED = f"""
+    select {ITEM}, -(found.value ->> 1) as score, null
+    from json_each(:found) as found join items on items.id = found.value ->> 0
+    where {MAY_FIND}
+    order by score desc, items.id limit :limit
 """
 
 
@@ -50,13 +55,7 @@ class SqliteSearch:
         match = fts_query(query)
         if not match or limit <= 0 or not sources:
             return []
-        values = {**scope_values(scope, sources), "limit": limit}
-
-        def work(db: apsw.Connection) -> list[Candidate]:
-            found = db.execute(_BEST, {**values, "match": _scoped(db, match, scope)})
-            return [candidate_from(row) for row in found]
-
-        return await self._database.read(work)
+        return await self._database.read(lambda db: _best(db, match, scope, sources, limit))
 
     async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
         """What was said in a sender's other conversations."""
@@ -90,6 +89,20 @@ def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str
         "owner": scope.owner,
         "without_session": scope.without_session,
     }
+
+
+def _best(
+    db: apsw.Connection, match: str, scope: Scope, sources: Sequence[SearchContentType], limit: int
+) -> list[Candidate]:
+    """The index ranks first and the best are looked at; if too many of those do not count, more are."""
+    values = {**scope_values(scope, sources), "limit": limit, "match": _scoped(db, match, scope)}
+    looks = limit
+    while True:
+        found = [(row[0], row[1]) for row in db.execute(_RANKED, (values["match"], looks))]
+        rows = list(db.execute(_NAMED, {**values, "found": json.dumps(found)}))
+        if len(rows) >= limit or len(found) < looks:
+            return [candidate_from(row) for row in rows]
+        looks *= 8
 
 
 def _scoped(db: apsw.Connection, match: str, scope: Scope) -> str:
