@@ -8,6 +8,7 @@ import pytest
 
 import weft
 from weft.types.recipe import Layer, packaged, packaged_text, parse
+from weft.types.records import SessionRule
 from weft.types.section import Keep, Place
 
 PLAIN = """
@@ -379,3 +380,17 @@ def test_the_one_shot_context_is_the_short_prompt_and_the_message() -> None:
         ("system", "You are miniclaw, a helpful AI assistant."),
         ("user", "hi"),
     ]
+
+
+def test_a_recipe_says_what_belongs_to_one_conversation() -> None:
+    rules = {name: weft.Recipe.load(name).session for name in ("omega", "chai", "miniclaw", "weft")}
+
+    assert rules["omega"] == SessionRule(ignore="conversation", idle_minutes=30)
+    assert rules["chai"] == SessionRule(ignore="sender")
+    assert rules["miniclaw"].id_for("telegram", "77", "42") == "telegram_77"
+    assert rules["weft"] == SessionRule()
+
+
+def test_nobody_waits_less_than_no_time() -> None:
+    with pytest.raises(weft.ConfigError, match="below zero"):
+        weft.Recipe.load("omega").replace(session=SessionRule(idle_minutes=-1))

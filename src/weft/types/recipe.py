@@ -20,6 +20,7 @@ from weft.errors import ConfigError, did_you_mean
 from weft.types.codec import Json, from_dict, key, to_dict
 from weft.types.context import ONE_SHOT_PROMPT, Context, Form
 from weft.types.limits import ModelContextLimits
+from weft.types.records import SessionRule
 from weft.types.section import Keep, Place
 
 SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
@@ -110,6 +111,7 @@ class Recipe(Json):
     give_way: tuple[str, ...] = ()
     limits: ModelContextLimits
     history: HistoryRule = HistoryRule()
+    session: SessionRule = SessionRule()
     layers: tuple[Layer, ...]
 
     def __post_init__(self) -> None:
@@ -309,7 +311,8 @@ def _check_numbers(recipe: Recipe, where: str) -> None:
     if not (shares <= 1.0 and all(layer.share >= 0.0 for layer in recipe.layers)):
         raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
     history = recipe.history
-    counts = [history.max_messages, history.max_tokens, history.keep_recent]
+    counts: list[float | None] = [history.max_messages, history.max_tokens, history.keep_recent]
+    counts.append(recipe.session.idle_minutes)
     for layer in recipe.layers:
         counts += [layer.max_entries, layer.limit, layer.max_tokens, layer.max_chars]
     if any(number is not None and number < 0 for number in counts) or not 0 <= recipe.ttl_seconds < inf:

@@ -283,6 +283,11 @@ def m007_vectors(db: apsw.Connection) -> None:
     )
 
 
+def m008_when(db: apsw.Connection) -> None:
+    """Changes of blocks by their time, for what happened lately."""
+    db.execute("create index block_updates_when on block_updates(at)")
+
+
 STEPS: tuple[Step, ...] = (
     m001_conversations,
     m002_people,
@@ -291,6 +296,7 @@ STEPS: tuple[Step, ...] = (
     m005_index,
     m006_auth,
     m007_vectors,
+    m008_when,
 )
 
 

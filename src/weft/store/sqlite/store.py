@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.store.sqlite.activity import SqliteActivity
 from weft.store.sqlite.archive import SqliteArchive
 from weft.store.sqlite.auth import SqliteAuth
 from weft.store.sqlite.blocks import SqliteBlocks
@@ -33,6 +34,7 @@ class SqliteStore:
         self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
         self.dump = SqliteDump(self.database)
+        self.activity = SqliteActivity(self.database)
         self.auth = SqliteAuth(self.database)
 
     async def check(self) -> list[str]:

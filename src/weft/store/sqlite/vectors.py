@@ -34,7 +34,7 @@ _NEAREST = f"""
         order by vec_distance_hamming(vec_bit(signs), vec_quantize_binary(:vector)), item_id
         limit :looks
     )
-    select {ITEM}, 0.0, 1.0 - vec_distance_cosine(vectors.vector, :vector) as meaning
+    select {ITEM}, 0.0, coalesce(1.0 - vec_distance_cosine(vectors.vector, :vector), 0.0) as meaning
     from items join vectors on vectors.item_id = items.id
     where items.id in (
             select item_id from near
