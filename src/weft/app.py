@@ -124,6 +124,7 @@ class Store:
 
     async def export(self, folder: str | Path) -> dict[str, int]:
         """Write everything into a new folder that people can read; how many rows of each kind."""
+        await self.memory.keep_texts()
         return await self._kept.dump.export(Path(folder))
 
     async def restore(self, folder: str | Path) -> dict[str, int]:

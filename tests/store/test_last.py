@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.recall.past import Past
-from weft.store.base import Change, Scope
+from weft.store.base import Change, Scope, Update
 from weft.store.plain import PlainMessages
 from weft.store.sqlite.search import fts_query
 from weft.store.sqlite.store import SqliteStore
@@ -325,46 +325,71 @@ async def test_a_builder_takes_its_history_from_the_file(store: SqliteStore) -> 
     assert [m.content for m in context.history] == ["one", "two"]
 
 
-def _change(blob: bytes, rendered: str, **more: object) -> Change:
-    return Change(blob=blob, before=b"", after=blob, rendered=rendered, author="iris", **more)  # type: ignore[arg-type]
+def _change(blob: bytes) -> Change:
+    return Change(blob=blob, before=b"", after=blob, author="iris")
 
 
-async def test_a_blocks_changes_are_kept_in_order_with_their_text(store: SqliteStore) -> None:
+async def _kept(store: SqliteStore, info: BlockInfo, text: str) -> str:
+    """A block with a text to be shown."""
+    block = await store.blocks.create(info, _change(b"1"))
+    await store.blocks.keep_rendered(block, text, await store.blocks.version(block))
+    return block
+
+
+async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
     info = BlockInfo(id="", agent_id="iris", label="notes", schema={"kind": "text"})
-    block = await store.blocks.create(info, _change(b"1", "one"))
+    block = await store.blocks.create(info, _change(b"1"))
     seen: list[bytes] = []
 
-    def merge(others: Sequence[tuple[int, bytes]]) -> Change:
-        seen.extend(blob for _, blob in others)
-        return _change(b"2", "one two")
+    def merge(others: Sequence[Update]) -> Change:
+        seen.extend(update.blob for update in others)
+        return _change(b"2")
 
     version = await store.blocks.merge(block, 0, merge)
 
     chain = await store.blocks.chain(block)
     assert seen == [b"1"]
-    assert [blob for _, blob in chain.updates] == [b"1", b"2"]
+    assert [update.blob for update in chain.updates] == [b"1", b"2"]
     assert chain.newest == version == await store.blocks.version(block)
-    assert await store.blocks.rendered(block) == "one two"
     assert [entry.kind for entry in await store.blocks.history(block)] == ["edit", "edit"]
+    assert await store.blocks.record(block, _change(b"3")) == (version + 1, version)
+    assert [update.blob for update in await store.blocks.since(block, version)] == [b"3"]
+
+
+async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(store: SqliteStore) -> None:
+    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
+    first = await store.blocks.version(block)
+
+    assert [info.label for info in await store.blocks.stale("iris")] == ["notes"]
+    await store.blocks.keep_rendered(block, "one", first)
+    assert await store.blocks.stale("iris") == []
+    second, _ = await store.blocks.record(block, _change(b"2"))
+    assert [info.version for info in await store.blocks.stale(None)] == [second]
+    assert await store.blocks.stale("rose") == []
+    await store.blocks.keep_rendered(block, "one two", second)
+    await store.blocks.keep_rendered(block, "late", first)
+
+    assert [shown.content for shown in await store.blocks.rendered_blocks("iris")] == ["one two"]
     assert await _found(store, "two") == ["one two"]
+    assert await _found(store, "late") == []
 
 
 async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteStore) -> None:
     info = BlockInfo(id="", agent_id="iris", label="notes")
-    block = await store.blocks.create(info, _change(b"1", "one"))
+    block = await store.blocks.create(info, _change(b"1"))
     first = await store.blocks.version(block)
     await store.blocks.keep_snapshot(block, first, b"all")
-    await store.blocks.merge(block, first, lambda others: _change(b"2", "two"))
+    await store.blocks.merge(block, first, lambda others: _change(b"2"))
 
     chain = await store.blocks.chain(block)
 
     assert (chain.snapshot, chain.seq) == (b"all", first)
-    assert [blob for _, blob in chain.updates] == [b"2"]
+    assert [update.blob for update in chain.updates] == [b"2"]
     assert len(await store.blocks.history(block)) == 2
 
 
 async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteStore) -> None:
-    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1", "one"))
+    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
     before = await store.blocks.version(block)
 
     assert await store.blocks.merge(block, 0, lambda others: None) == before
@@ -373,19 +398,17 @@ async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteSt
 
 async def test_a_label_is_taken_once_for_each_agent(store: SqliteStore) -> None:
     label = "a/b 'c' \"d\" 🐠"
-    await store.blocks.create(BlockInfo(id="", agent_id="iris", label=label), _change(b"1", "x"))
-    await store.blocks.create(BlockInfo(id="", agent_id="rose", label=label), _change(b"1", "y"))
+    await _kept(store, BlockInfo(id="", agent_id="iris", label=label), "x")
+    await _kept(store, BlockInfo(id="", agent_id="rose", label=label), "y")
 
     with pytest.raises(weft.StoreError, match="already"):
-        await store.blocks.create(BlockInfo(id="", agent_id="iris", label=label), _change(b"1", "z"))
+        await store.blocks.create(BlockInfo(id="", agent_id="iris", label=label), _change(b"1"))
 
-    found = await store.blocks.find("iris", label)
-    assert found is not None
-    assert await store.blocks.rendered(found.id) == "x"
+    assert [shown.content for shown in await store.blocks.rendered_blocks("iris")] == ["x"]
 
 
 async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(store: SqliteStore) -> None:
-    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="team"), _change(b"1", "tanks"))
+    block = await _kept(store, BlockInfo(id="", agent_id="iris", label="team"), "tanks")
     await store.blocks.share(block, "rose", weft.Permission.APPEND)
 
     (shown,) = await store.blocks.rendered_blocks("rose")
@@ -400,11 +423,11 @@ async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(
 
 
 async def test_a_deleted_block_is_gone_with_its_changes(store: SqliteStore) -> None:
-    block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1", "one"))
+    block = await _kept(store, BlockInfo(id="", agent_id="iris", label="notes"), "one")
 
     await store.blocks.delete(block)
 
     assert await store.blocks.find("iris", "notes") is None
     assert await _found(store, "one") == []
     with pytest.raises(weft.StoreError, match="deleted meanwhile"):
-        await store.blocks.merge(block, 0, lambda others: _change(b"2", "two"))
+        await store.blocks.merge(block, 0, lambda others: _change(b"2"))

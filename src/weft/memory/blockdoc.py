@@ -26,6 +26,7 @@ from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc
 
 from weft.errors import StoreError
 from weft.memory.border import apply_unless_changed, guarded, pack, unpack, value_of
+from weft.store.base import Update
 from weft.types.schema import (
     BlockSchema,
     CompositeSchema,
@@ -159,6 +160,23 @@ class BlockDoc:
             status = self._doc.import_batch(list(updates))
         self._tell()
         return status.pending is None
+
+    def follow(self, updates: Sequence[Update]) -> None:
+        """Merge changes in the order in which they were stored.
+
+        One that was made on top of this state is merged alone, which is cheap however long the history is.
+        What was made beside it is merged together: each merge of that kind goes through all that is beside.
+        """
+        self.commit()
+        at = self.frontiers()
+        for number, update in enumerate(updates):
+            if update.before != at:
+                self.import_updates([later.blob for later in updates[number:]])
+                return
+            with self._loro("merged with its updates"):
+                self._doc.import_(update.blob)
+            at = self.frontiers()
+        self._tell()
 
     def at(self, frontiers: bytes) -> BlockDoc:
         """The document as it was then, on its own: edits to it do not reach this one."""

@@ -91,6 +91,16 @@ class Document:
         self.accessor, self.permission, self.consented = accessor, permission, consented
         self.append_only = append_only
 
+    def on(self, block: BlockDoc) -> Document:
+        """The same handle on another state of the block."""
+        return Document(
+            block,
+            accessor=self.accessor,
+            permission=self.permission,
+            consented=self.consented,
+            append_only=self.append_only,
+        )
+
     @property
     def label(self) -> str:
         return self._block.label

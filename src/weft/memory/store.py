@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from weft.errors import PermissionDenied, StoreError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.cache import BlockCache, Held
 from weft.memory.document import Document
+from weft.memory.history import redoable, undoable
 from weft.memory.permission import Action, Consent, ConsentRequest, RefuseAll, check, needs_consent, wider
 from weft.memory.render import render
+from weft.memory.shown import Shown
 from weft.recall.find import Finder
 from weft.store.base import Archive, BlockRows, Change, Scope
 from weft.types.records import (
@@ -60,6 +63,7 @@ class MemoryStore:
         self._rows, self._archive, self._finder = rows, archive, finder
         self._consent = consent or RefuseAll()
         self._cache = BlockCache(rows, size=cache_size)
+        self._shown = Shown()
 
     # --- blocks
 
@@ -95,7 +99,6 @@ class MemoryStore:
             blob=doc.export_since(NO_VERSION),
             before=doc.frontiers(),
             after=doc.frontiers(),
-            rendered=render(schema, doc.content()),
             author="system" if is_system else agent_id,
         )
         return await self._rows.create(info, first)
@@ -103,7 +106,11 @@ class MemoryStore:
     async def get_block(self, agent_id: str, label: str) -> Document | None:
         """The agent's own block as a document, or None."""
         access = await self._own(agent_id, label)
-        return None if access is None else await self._document(access, agent_id)
+        if access is None:
+            return None
+        held = await self._cache.get(access.info)
+        self._shown.note(held)
+        return self._document(held, access, agent_id)
 
     async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
         return list(await self._rows.list(agent_id))
@@ -121,24 +128,48 @@ class MemoryStore:
 
     async def get_rendered_content(self, agent_id: str, label: str) -> str | None:
         access = await self._own(agent_id, label)
-        return None if access is None else await self._rows.rendered(access.info.id)
+        if access is None:
+            return None
+        held = await self._cache.get(access.info)
+        self._shown.note(held)
+        return render(held.doc.schema, held.doc.content())
 
     async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
+        await self.keep_texts(agent_id)
         return await self._rows.rendered_blocks(agent_id)
+
+    async def keep_texts(self, agent_id: str | None = None) -> None:
+        """Keep the texts of blocks that changed: those an agent may read, or all."""
+        for info in await self._rows.stale(agent_id):
+            await self._cache.keep_text(await self._cache.find(info))
 
     async def update_block_text(
         self, agent_id: str, label: str, text: str, *, is_system: bool = False
     ) -> None:
+        """Make this the whole text of a block.
+
+        Whoever read the block before changes what they read: what others wrote in between stays.
+        """
         held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        author = _author(agent_id, is_system=is_system)
         async with held.lock:
-            document.set_text(text, is_system=is_system)
-            await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+            seen = self._shown.taken(held)
+            if seen is None or seen == held.doc.frontiers():
+                edit = partial(document.set_text, text, is_system=is_system)
+                await self._cache.edit(held, edit, author=author)
+                return
+            await self._cache.save(held, author="")
+            past = held.doc.at(seen)
+            start = past.version()
+            document.on(past).set_text(text, is_system=is_system)
+            held.doc.import_updates([past.export_since(start)])
+            await self._cache.save(held, author=author)
 
     async def append_to_block(self, agent_id: str, label: str, text: str, *, is_system: bool = False) -> None:
         held, document = await self._writable(agent_id, label, Action.APPEND, is_system=is_system)
         async with held.lock:
-            document.append_text(text, is_system=is_system)
-            await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+            edit = partial(document.append_text, text, is_system=is_system)
+            await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def replace_in_block(
         self, agent_id: str, label: str, old: str, new: str, *, is_system: bool = False
@@ -146,15 +177,13 @@ class MemoryStore:
         """Replace the first occurrence; whether there was one."""
         held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
         async with held.lock:
-            replaced = document.replace_text(old, new, is_system=is_system)
-            if replaced:
-                await self._cache.save(held, author=_author(agent_id, is_system=is_system))
-        return replaced
+            edit = partial(document.replace_text, old, new, is_system=is_system)
+            return await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
         """Write what was edited through a document."""
         access = await self._required(agent_id, label)
-        held = await self._cache.get(access.info)
+        held = await self._cache.find(access.info)
         async with held.lock:
             await self._cache.save(held, author=_author(agent_id, is_system=is_system))
 
@@ -196,8 +225,6 @@ class MemoryStore:
                 f"{described.get('kind')}: make a new block."
             )
         await self._change(agent_id, label, is_system=is_system, schema=described)
-        held = await self._cache.get((await self._required(agent_id, label)).info)
-        await self._rows.keep_rendered(held.block_id, render(held.doc.schema, held.doc.content()))
 
     async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
         access = await self._required(agent_id, label)
@@ -234,9 +261,9 @@ class MemoryStore:
         for share in await self._rows.shared_with(requester):
             if (share.owner, share.label) == (owner, label):
                 info = await self._rows.find(owner, label)
-                return (
-                    None if info is None else await self._document(_Access(info, share.permission), requester)
-                )
+                if info is not None:
+                    held = await self._cache.get(info)
+                    return self._document(held, _Access(info, share.permission), requester)
         return None
 
     # --- history
@@ -264,11 +291,12 @@ class MemoryStore:
         return await self._reverse(agent_id, label, "redo", is_system=is_system)
 
     async def _reverse(self, agent_id: str, label: str, kind: Any, *, is_system: bool) -> bool:
-        held, _ = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
         author = _author(agent_id, is_system=is_system)
+        held = await self._cache.get((await self._required(agent_id, label)).info)
         async with held.lock:
             history = await self._rows.history(held.block_id)
-            target = _undoable(history) if kind == "undo" else _redoable(history)
+            target = undoable(history) if kind == "undo" else redoable(history)
             states = None if target is None else await self._rows.states(held.block_id, target.version)
             inverse = None if states is None else held.doc.inverse(*states)
             if target is None or inverse is None:
@@ -303,6 +331,7 @@ class MemoryStore:
         self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH
     ) -> list[MemorySearchResult]:
         """What an agent may find: its own, and what is shared with it."""
+        await self.keep_texts(agent_id)
         return await self._finder.search(query, Scope(owner=agent_id), options)
 
     async def search_all(
@@ -311,6 +340,7 @@ class MemoryStore:
         """Everything of everyone. Raises PermissionDenied unless the operator asks."""
         if not operator:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
+        await self.keep_texts()
         return await self._finder.search(query, Scope(everyone=True), options)
 
     # --- who may
@@ -325,8 +355,7 @@ class MemoryStore:
             raise StoreError(f"{agent_id!r} has no block {label!r}: create it first.")
         return access
 
-    async def _document(self, access: _Access, accessor: str, *, consented: bool = False) -> Document:
-        held = await self._cache.get(access.info)
+    def _document(self, held: Held, access: _Access, accessor: str, *, consented: bool = False) -> Document:
         return Document(
             held.doc,
             accessor=accessor,
@@ -342,8 +371,8 @@ class MemoryStore:
         consented = await self._allow(
             action, access, agent_id, append_only=access.append_only, is_system=is_system
         )
-        document = await self._document(access, agent_id, consented=consented)
-        return await self._cache.get(access.info), document
+        held = await self._cache.find(access.info)
+        return held, self._document(held, access, agent_id, consented=consented)
 
     async def _allow(
         self, action: Action, access: _Access, agent_id: str, *, is_system: bool, append_only: bool = False
@@ -369,21 +398,3 @@ class MemoryStore:
 
 def _author(agent_id: str, *, is_system: bool) -> str:
     return "system" if is_system else agent_id
-
-
-def _undoable(history: Sequence[BlockVersion]) -> BlockVersion | None:
-    """The newest edit, or redone edit, that no undo took back. The making of the block stays."""
-    taken_back = {entry.undoes for entry in history if entry.kind == "undo"}
-    open_edits = [e for e in history[1:] if e.kind in ("edit", "redo") and e.version not in taken_back]
-    return open_edits[-1] if open_edits else None
-
-
-def _redoable(history: Sequence[BlockVersion]) -> BlockVersion | None:
-    """The newest undo that no redo took back, unless an edit came after it."""
-    taken_back = {entry.undoes for entry in history if entry.kind == "redo"}
-    for entry in reversed(history):
-        if entry.kind == "edit":
-            return None
-        if entry.kind == "undo" and entry.version not in taken_back:
-            return entry
-    return None

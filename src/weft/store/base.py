@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from weft.tokens import Counter
 from weft.types.message import Message
@@ -40,34 +40,41 @@ class Scope:
     without_session: str = ""
 
 
+class Update(NamedTuple):
+    """A change as it is stored: its number, its content, and the document's state it was made on."""
+
+    seq: int
+    blob: bytes
+    before: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
     """The stored content of a block: a snapshot of all changes up to `seq`, and those after it."""
 
     snapshot: bytes | None = None
     seq: int = 0
-    updates: tuple[tuple[int, bytes], ...] = ()
+    updates: tuple[Update, ...] = ()
 
     @property
     def newest(self) -> int:
-        return self.updates[-1][0] if self.updates else self.seq
+        return self.updates[-1].seq if self.updates else self.seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change to record, with the document's state before and after it and its text afterwards."""
+    """One change to record, with the document's state before and after it."""
 
     blob: bytes
     before: bytes
     after: bytes
-    rendered: str
     author: str = ""
     kind: str = "edit"
     undoes: int | None = None
 
 
-Merge = Callable[[Sequence[tuple[int, bytes]]], Change | None]
-"""Given the changes of others since, merges them and says what to record, if anything."""
+Merge = Callable[[Sequence[Update]], Change | None]
+"""Given the changes since, merges them and says what to record on top, if anything. It may be asked twice."""
 
 
 class MessageLog(Protocol):
@@ -123,15 +130,25 @@ class BlockRows(Protocol):
 
     async def delete(self, block_id: str) -> None: ...
 
-    async def rendered(self, block_id: str) -> str | None: ...
+    async def stale(self, agent_id: str | None) -> Sequence[BlockInfo]:
+        """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
+        ...
 
-    async def keep_rendered(self, block_id: str, rendered: str) -> None: ...
+    async def keep_rendered(self, block_id: str, rendered: str, version: int) -> None: ...
 
     async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]: ...
 
     async def chain(self, block_id: str) -> Chain: ...
 
-    async def merge(self, block_id: str, since: int, merge: Merge) -> int: ...
+    async def since(self, block_id: str, seq: int) -> Sequence[Update]: ...
+
+    async def record(self, block_id: str, change: Change) -> tuple[int, int]:
+        """Keep a change as it is; its number, and that of the change before it."""
+        ...
+
+    async def merge(self, block_id: str, since: int, merge: Merge) -> int:
+        """Keep a change that is made on top of everything, while nobody else can; its number."""
+        ...
 
     async def keep_snapshot(self, block_id: str, seq: int, blob: bytes) -> None: ...
 

@@ -1,8 +1,8 @@
 """Memory blocks on disk: what they are, every change of them, and who they are shared with.
 
 A block's content is a chain of changes with a snapshot now and then. What a change is made of is not known
-here: it is merged by whoever writes it, inside the transaction, so that no writer overwrites another. The
-rendered text is kept beside the chain, so that showing or searching a block needs no merging at all.
+here: it is merged by whoever writes it, so that no writer overwrites another. The rendered text is kept
+beside the chain when it is first read after a change, so that many edits in a row cost no text at all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from weft.errors import StoreError
-from weft.store.base import Chain, Change, Merge
+from weft.store.base import Chain, Change, Merge, Update
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import moment, new_id, storable
@@ -63,18 +63,36 @@ class SqliteBlocks:
         return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, (agent_id,))])]
 
     async def update(self, info: BlockInfo) -> None:
-        """Change what a block is, not what it holds."""
+        """Change what a block is, not what it holds; how it is shown may change too."""
         query = (
             "update blocks set agent_id = ?, label = ?, description = ?, block_type = ?, schema = ?, "
-            "permission = ?, char_limit = ?, pinned = ?, updated_at = ? where id = ?"
+            "permission = ?, char_limit = ?, pinned = ?, updated_at = ?, rendered_version = 0 where id = ?"
         )
         values = (*_described(info), time.time(), info.id)
         await self._database.write(lambda db: db.execute(query, values).get)
 
-    async def keep_rendered(self, block_id: str, rendered: str) -> None:
-        """Keep another text for the same content: how it is shown has changed."""
-        query = "update blocks set rendered = ? where id = ?"
-        await self._database.write(lambda db: db.execute(query, (storable(rendered), block_id)).get)
+    async def stale(self, agent_id: str | None) -> builtins.list[BlockInfo]:
+        """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
+        query = f"select {_COLUMNS} from blocks where rendered_version <> version"
+        if agent_id is not None:
+            query += " and (agent_id = ?1 or id in (select block_id from block_shares where agent_id = ?1))"
+        values = () if agent_id is None else (agent_id,)
+        return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, values)])]
+
+    async def keep_rendered(self, block_id: str, rendered: str, version: int) -> None:
+        """Keep the text of a block at a version, to be shown and searched; an older one changes nothing."""
+
+        def work(db: apsw.Connection) -> None:
+            text, now = storable(rendered), time.time()
+            kept = db.execute(
+                "update blocks set rendered = ?, rendered_version = ? where id = ? and rendered_version < ? "
+                "returning agent_id, label",
+                (text, version, block_id, version),
+            ).fetchone()
+            if kept is not None:
+                index_text(db, ("block", block_id), f"{kept[1]}\n{text}", (str(kept[0]), "", ""), now)
+
+        await self._database.write(work)
 
     async def delete(self, block_id: str) -> None:
         def work(db: apsw.Connection) -> None:
@@ -82,11 +100,6 @@ class SqliteBlocks:
             db.execute("delete from blocks where id = ?", (block_id,))
 
         await self._database.write(work)
-
-    async def rendered(self, block_id: str) -> str | None:
-        query = "select rendered from blocks where id = ?"
-        found = await self._database.read(lambda db: db.execute(query, (block_id,)).get)
-        return None if found is None else str(found)
 
     async def rendered_blocks(self, agent_id: str) -> builtins.list[RenderedBlock]:
         """Every block the agent may read as text, its own before those shared with it."""
@@ -109,15 +122,26 @@ class SqliteBlocks:
         query = "select version from blocks where id = ?"
         return int(await self._database.read(lambda db: db.execute(query, (block_id,)).get) or 0)
 
+    async def since(self, block_id: str, seq: int) -> builtins.list[Update]:
+        """The changes after one."""
+        return await self._database.read(lambda db: _since(db, block_id, seq))
+
+    async def record(self, block_id: str, change: Change) -> tuple[int, int]:
+        """Keep a change as it is; its number, and that of the change before it."""
+
+        def work(db: apsw.Connection) -> tuple[int, int]:
+            before = _version(db, block_id)
+            return _record(db, block_id, change), before
+
+        return await self._database.write(work)
+
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
-        """Record a change on top of what others wrote since; the version of the block afterwards."""
+        """Keep a change that is made on top of everything, while nobody else can; its number."""
 
         def work(db: apsw.Connection) -> int:
-            version = db.execute("select version from blocks where id = ?", (block_id,)).get
-            if version is None:
-                raise StoreError("The block was deleted meanwhile: nothing was written.")
+            version = _version(db, block_id)
             change = merge(_since(db, block_id, since))
-            return int(version) if change is None else _record(db, block_id, change)
+            return version if change is None else _record(db, block_id, change)
 
         return await self._database.write(work)
 
@@ -166,24 +190,26 @@ class SqliteBlocks:
 
 
 def _record(db: apsw.Connection, block_id: str, change: Change) -> int:
-    now, rendered = time.time(), storable(change.rendered)
+    now = time.time()
     seq = db.execute(
         "insert into block_updates(block_id, kind, blob, before, after, undoes, author, at) "
         "values(?, ?, ?, ?, ?, ?, ?, ?) returning seq",
         (block_id, change.kind, change.blob, change.before, change.after, change.undoes, change.author, now),
     ).get
-    db.execute(
-        "update blocks set rendered = ?, version = ?, updated_at = ? where id = ?",
-        (rendered, seq, now, block_id),
-    )
-    agent_id, label = db.execute("select agent_id, label from blocks where id = ?", (block_id,)).fetchone()  # type: ignore[misc]
-    index_text(db, ("block", block_id), f"{label}\n{rendered}", (agent_id, "", ""), now)
+    db.execute("update blocks set version = ?, updated_at = ? where id = ?", (seq, now, block_id))
     return int(seq)
 
 
-def _since(db: apsw.Connection, block_id: str, seq: int) -> list[tuple[int, bytes]]:
-    query = "select seq, blob from block_updates where block_id = ? and seq > ? order by seq"
-    return [(row[0], row[1]) for row in db.execute(query, (block_id, seq))]
+def _version(db: apsw.Connection, block_id: str) -> int:
+    version = db.execute("select version from blocks where id = ?", (block_id,)).get
+    if version is None:
+        raise StoreError("The block was deleted meanwhile: nothing was written.")
+    return int(version)
+
+
+def _since(db: apsw.Connection, block_id: str, seq: int) -> list[Update]:
+    query = "select seq, blob, before from block_updates where block_id = ? and seq > ? order by seq"
+    return [Update(*row) for row in db.execute(query, (block_id, seq))]
 
 
 def _chain(db: apsw.Connection, block_id: str) -> Chain:

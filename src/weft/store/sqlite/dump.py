@@ -61,7 +61,7 @@ TABLES = (
     _Table(
         "blocks",
         "id, agent_id, label, description, block_type, schema, permission, char_limit, pinned, rendered, "
-        "version, created_at, updated_at",
+        "version, created_at, updated_at, rendered_version",
         "id",
         as_json=("schema",),
     ),

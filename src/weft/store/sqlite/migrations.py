@@ -288,6 +288,17 @@ def m008_when(db: apsw.Connection) -> None:
     db.execute("create index block_updates_when on block_updates(at)")
 
 
+def m009_texts(db: apsw.Connection) -> None:
+    """Which version of a block its text shows."""
+    db.execute(
+        """
+        alter table blocks add column rendered_version integer not null default 0;
+
+        create index blocks_stale on blocks(id) where rendered_version <> version;
+        """
+    )
+
+
 STEPS: tuple[Step, ...] = (
     m001_conversations,
     m002_people,
@@ -297,6 +308,7 @@ STEPS: tuple[Step, ...] = (
     m006_auth,
     m007_vectors,
     m008_when,
+    m009_texts,
 )
 
 

@@ -1,0 +1,400 @@
+"""What is wrong with what is remembered, and the command that mends it. Pure: texts in, findings out.
+
+Nothing found is certain: a finding is a sentence for a person, who decides. None ever says a secret.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
+from itertools import chain
+from typing import Literal, get_args
+from unicodedata import category, normalize
+
+from weft.types.neutral import one_line
+from weft.types.records import Remembered
+from weft.types.section import Origin
+from weft.types.words import is_unspaced, pairs, words
+
+Kind = Literal["secret", "instruction", "contradiction", "stale", "duplicate", "near_duplicate", "near_limit"]
+SHORTEST_SECRET, SHORTEST_TEXT, SHORTEST_LINE, FEWEST_WORDS = 6, 8, 20, 6
+MAX_COMPARED = 256
+"""With how many texts that share one of its rarest words a text is compared: it keeps an audit linear."""
+STALE_AFTER, PAST_AFTER = timedelta(days=30), timedelta(days=7)
+_REMOVE = {"block": "delete", "fact": "forget", "note": "unarchive", "summary": "forget-summary"}
+
+# Keys that tell by their first letters what they are. No letter may stand before (`task-...` is none), but
+# `bot` stands before a key of Telegram in an address.
+_TOKEN = re.compile(r"""(?xa)(?<![0-9])[0-9]{6,12}:AA[\w-]{20,} | (?<![A-Za-z0-9])(?:AIza[\w-]{30,}
+    | sk-(?:ant|proj|or)-[\w-]{16,} | sk-(?:[a-z0-9]{2,10}-){0,2}\w{16,}[\w-]* | [rs]k_(?:live|test)_\w{16,}
+    | (?:gh[oprsu]|github_pat|gsk|hf)_\w{16,} | glpat-[\w-]{16,} | xox[abeoprs]-[\w-]{10,}
+    | (?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9a-z]) | (?:npm_|pypi-)[\w-]{30,} | eyJ[\w-]{8,}\.[\w-]{6,}\.[\w-]*)""")
+# The mix that makes a key: neither `sk-xxxxxxxxxxxxxxxx` nor `hf_some_long_identifier` has it.
+_MIX = re.compile(r"(?s)(?!.*([xX0])\1{5})(?:.*[0-9A-Z]|.*[a-z]{16})")
+# Up to its end, or as far as it looks like one: a key cut short is still a key.
+_PEM = re.compile(r"""(?xsa)-----BEGIN[ ]([A-Z ]{0,30}PRIVATE[ ]KEY(?:[ ]BLOCK)?)-----
+    (?:.{1,9000}?-----END[ ]\1-----|(?:\s*[\w+/=]{16,})+)""")
+_LOGIN = re.compile(r"://([^\s/?#@:]{0,200}:([^\s/?#]{1,200}))@")
+# The value is looked at, not taken, because it may be the name of the next: `password: token: ...`.
+_NAMED = re.compile(r"""(?xi)(?:(pass(?:word|wd|phrase|code)|secret|token|(?:api|access|private)[_ -]?key
+    |contrase.a|senha|mot[ ]de[ ]passe|passwort|kennwort|wachtwoord)["'`*]{0,2}
+    (?:\s{0,3}[:=]{1,2}>?|\sis:?(?=\s))[\s"'`*]{0,5}|bearer[ ])(?=([^\s"'`]{6,400}))""")
+# What stands where a secret would: a reference, a path, a call, a row of stars, words of a manual.
+_NO_SECRET = re.compile(r"""(?xis)\$(?:\w+|[{(].*) | [~/.<{\[].* | \w+://.* | [\w.]+\(.* | [*x•#_.-]+
+    | (?:os\.|env[.:]|process\.|your|change|example|redacted|hidden|removed|1password|none|null).*""")
+# What orders are made of, in English, Spanish, Portuguese, French, German, Italian and Dutch, unaccented.
+_IGNORE = """(?:ignore|disregard|forget|override|bypass|ignora|olvida|olvide|descarta|esqueca|esquece
+    |haz caso omiso de|desconsidere|ignorez|oublie|oubliez|ne (?:tiens|tenez) pas compte|ignoriere|vergiss
+    |ignorieren|vergessen|missachte|ignorate|dimentica|dimenticate|negeer|vergeet) """
+_YOUR = "(?:your|tus|sus|tuas|suas|tes|vos|deine|ihre|tue|vostre|je|jouw|uw)"
+_ALL = "(?:all|any|every|todas|todos|toutes|tous|alle|tutte|tutti)"
+_LINK = f"""(?:(?:{_ALL}|{_YOUR}|of|the|these|those|my|las|los|les|le|de|des|del|as|os|sie|die|der|den|gli|i
+    |het|estas|essas|ces|diese|queste|deze) ){{0,4}}"""
+_EARLIER = """(?:previous|prior|above|earlier|preceding|foregoing|original|initial|previas|anteriores
+    |de arriba|precedentes|acima|anterieures|ci dessus|vorherigen|vorigen|bisherigen|vorangegangenen
+    |obigen|fruheren|precedenti|di cui sopra|vorige|eerdere|voorgaande|bovenstaande)"""
+_ORDERS = """(?:instructions?|prompts?|directions|directives?|rules|guidelines|commands|constraints|regles
+    |restrictions|programming|instrucciones|indicaciones|ordenes|reglas|directrices|instrucoes|ordens|regras
+    |diretrizes|consignes|anweisungen|instruktionen|befehle|regeln|vorgaben|istruzioni|regole|direttive|ordini
+    |instructies|aanwijzingen|regels|opdrachten)"""
+_COMMANDS = {
+    "tells the model to ignore its instructions": f"""{_IGNORE}{_LINK}(?:{_EARLIER} (?:[a-z]+ )?{_ORDERS}
+    |{_ORDERS} (?:(?:that|you|were|are|given|written|from|dadas|donnees) ){{0,4}}{_EARLIER}
+    |(?:{_YOUR}|{_ALL}) (?:(?:of|the|own|system|safety) ){{0,3}}{_ORDERS})
+    |(?:ignore|disregard|forget) (?:(?:all|everything|anything|of|the) ){{0,4}}above(?! average)
+    |(?:ignore|disregard|forget) (?:everything|all|anything|what) you (?:were|have been) told""",
+    "asks the model for its instructions": f"""system prompt
+    |(?:reveal|disclose|leak|expose|print|output) {_LINK}{_YOUR} (?:[a-z]+ ){{0,2}}{_ORDERS}""",
+    "gives the model another role": """(?<!what )(?<!where )(?<!who )(?<!how )(?<!old )(?<!if )
+    you (?:are|re) now(?! (?:able|allowed|and|at|back|but|connected|enrolled|following|free to|home|leaving
+    |logged|off|on|or|part|ready|registered|safe|set|signed|subscribed|unsubscribed|verified|[0-9]+
+    |the (?:[a-z]+ )?owner|an? (?:[a-z]+ )?(?:member|subscriber|follower|customer))) [a-z]+
+    |(?:act|behave|respond|answer|pretend|roleplay) (?:as|like|to be|you are) (?:[^ ]+ ){1,12}?
+    (?:without|with no|free of|free from) (?:any |all )?(?:[a-z]+ )?
+    (?:restrictions?|limits|limitations?|filters?|rules|guidelines|constraints|censorship)""",
+    "tells the model what to do from now on": """from (?:now|this point) (?:on|onwards?|forward) (?:always
+    |never|obey|you (?:must|always|never|shall|will|are|have to|need to|should|do not))
+    |a partir de (?:ahora|agora) (?:voce )?(?:debes|siempre|nunca|eres|tienes que|deve|sempre|tem que)
+    |(?:a partir de maintenant|desormais|dorenavant) (?:tu|vous) (?:dois|devez|es|etes)
+    |(?:ab (?:jetzt|sofort)|von (?:nun|jetzt) an) (?:musst|bist|sollst|wirst|mussen) (?:du|sie)
+    |(?:da|d) (?:ora|adesso) in (?:poi|avanti) (?:devi|sei|dovrai)|vanaf nu (?:moet|ben|zul) (?:je|jij|u)""",
+    "tells the model to hide something from the user": """without (?:telling|informing|notifying) the user
+    |(?:do not|don t|never) (?:tell|inform|notify|(?:mention|reveal) (?:this|it) to) the user
+    |(?:hide|keep) (?:[a-z]+ ){1,3}from the user|no (?:le |se lo )?(?:digas|cuentes|reveles) .{0,20}usuario
+    |nao (?:diga|conte|revele) .{0,20}usuario|ne (?:dis|dites|revele|revelez) (?:pas|rien) .{0,20}utilisateur
+    |(?:sage?|sagen|verrate) .{0,20}nutzer (?:[a-z]+ )?nichts?|non (?:dire|rivelare) .{0,20}utente
+    |(?:vertel|zeg) .{0,20}gebruiker (?:[a-z]+ )?niets?""",
+}
+_ORDERED = {what: re.compile(rf"\b(?:{order})\b".replace("\n    ", "")) for what, order in _COMMANDS.items()}
+# `### Instructions` is the heading of a recipe, `### Instruction` that of a prompt.
+_ROLE = re.compile(r"""(?xi)(?:\A|[\n\r\v\f\x85\u2028\u2029])[ \t]*+(?:\**system\**[ \t]*+:
+    |\[/?(?:system|inst)\]|<\|\w+\|>|<<sys>>|</?system>|\#{3,}[ ]*+(?:instruction|system)\b)""")
+# Keys of facts that mean the same, one meaning a row.
+_ROWS = """city, location, town, residence, place of residence, lives in, living in, lives
+name, first name, given name, full name
+job, occupation, profession, work, works as, job title
+birthday, birth date, birthdate, date of birth, dob, born, born on
+spouse, partner, wife, husband
+email, mail, e mail, email address, mail address, e mail address
+phone, telephone, mobile, cell, phone number, telephone number, mobile phone, mobile number, cell phone
+landline, home phone, home telephone, home phone number
+employer, company, works at, works for"""
+_MEANING = {key: row.split(", ")[0] for row in _ROWS.splitlines() for key in row.split(", ")}
+_NOISE = frozenset("user users s the a my his her their is current home favourite favorite".split())
+_RELATIVE = re.compile(r"""(?xi)\b(?:(?<!usa[ ])today|tonight|tomorrow|yesterday|currently|right[ ]now
+    |these[ ]days|at[ ]the[ ]moment|(?:this|next|last|coming)[ ](?:(?:mon|tues|wednes|thurs|fri|satur|sun)day
+    |week|weekend|month|morning|afternoon|evening|night)|in[ ](?:\d+|a|two|three|a[ ]few)[ ](?:day|week)s?
+    |heute|hoy|hoje|aujourd.hui|demain|oggi|domani|vandaag)\b""")
+_HABIT = re.compile(r"(?i)\b(?:every|each|daily|usually|always)\b")
+_LASTING = re.compile(r"(?i)birth|anniversar|(?<![a-z])(?:born|since|dob)(?![a-z])")
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH = rf"\b(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DATES = (
+    re.compile(r"(?a)(?<!\d)(?P<y>\d{4})[-/](?P<m>\d\d?)[-/](?P<d>\d\d?)(?!\d)"),
+    re.compile(rf"(?ai)(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTH},?\s(?P<y>\d{{4}})(?!\d)"),
+    re.compile(rf"(?ai){_MONTH}\s(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something to mend: a sentence that says what and where, and the command line that mends it."""
+
+    kind: Kind
+    what: str
+    mend: str
+    where: tuple[Remembered, ...]
+
+
+def audit(remembered: Sequence[Remembered], now: datetime) -> list[Finding]:
+    """All that is wrong with what is remembered, the worst first; the order given does not matter."""
+    items = sorted(set(remembered), key=lambda item: (_time(item.at), repr(item)))
+    groups: dict[tuple[str, str], list[Remembered]] = defaultdict(list)
+    holders: dict[str, list[Remembered]] = defaultdict(list)
+    known: dict[str, set[str]] = defaultdict(set)
+    for item in items:
+        groups[item.kind, item.owner].append(item)
+        for secret in secrets_of(item):
+            holders[secret].append(item)
+            known[secret[:SHORTEST_SECRET]].add(secret)
+    voice = _Voice(known)
+    found = [_secret(secret, held, voice) for secret, held in holders.items()]
+    for item in items:
+        found += [*_instruction(item, voice), *_stale(item, now, voice), *_near_limit(item, voice)]
+    for group in groups.values():
+        found += [*_contradictions(group, voice), *_duplicates(group, voice)]
+    rank = get_args(Kind).index
+    return sorted(found, key=lambda f: (rank(f.kind), f.where[0].owner, f.where[0].name, f.what, f.mend))
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """How a finding names things, in sentences and in commands, without ever saying a secret."""
+
+    known: Mapping[str, set[str]]  # by their first characters, so that a name is looked through only once
+
+    def secrets(self, text: str) -> list[str]:
+        """The known secrets in a text, the longest first."""
+        heads = {text[at : at + SHORTEST_SECRET] for at in range(len(text))} if self.known else set()
+        found = [secret for head in heads for secret in self.known.get(head, ()) if secret in text]
+        return sorted(found, key=lambda secret: (-len(secret), secret))
+
+    def quoted(self, text: str, most: int = 80) -> str:
+        for secret in self.secrets(text):
+            text = text.replace(secret, masked(secret))
+        shown = one_line(text)
+        return repr(shown if len(shown) <= most else f"{shown[:most]}…")
+
+    def place(self, item: Remembered) -> str:
+        return f"{item.kind} {self.quoted(item.name)} of {self.quoted(item.owner)}"
+
+    def command(self, verb: str, *arguments: str, agent: str | None = None) -> str:
+        """The command line; a secret that it would say is to be purged first."""
+        for secret in self.secrets("\0".join([*arguments, agent or ""])):
+            return f"weft memory purge {fingerprint(secret)}"
+        option = [] if agent is None else [f"--agent={agent}"] if agent[:1] == "-" else ["--agent", agent]
+        if any(argument.startswith("-") for argument in arguments):
+            return shlex.join(["weft", "memory", verb, *option, "--", *arguments])
+        return shlex.join(["weft", "memory", verb, *arguments, *option])
+
+    def removal(self, item: Remembered, verbs: Mapping[str, str] = _REMOVE) -> str:
+        if item.kind == "fact":
+            return self.command(verbs["fact"], item.owner, item.name)
+        return self.command(verbs[item.kind], item.name, agent=None if item.kind == "summary" else item.owner)
+
+
+def secrets_in(text: str) -> list[str]:
+    """The keys, tokens and passwords in a text, each once and as it stands there."""
+    spans = [match.span() for match in _TOKEN.finditer(text) if _MIX.match(match[0])]
+    spans += [match.span() for match in _PEM.finditer(text)]
+    spans += [match.span(1) for match in _LOGIN.finditer(text) if not _NO_SECRET.fullmatch(match[2])]
+    for match in _NAMED.finditer(text):
+        value = match[2].rstrip(".,;:)]}>")
+        if _is_password(value, named=(match[1] or "").lower()):
+            spans.append((match.start(2), match.start(2) + len(value)))
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    found = dict.fromkeys(text[start:end] for start, end in merged)
+    return [secret for secret in found if len(secret) >= SHORTEST_SECRET]
+
+
+def secrets_of(item: Remembered) -> list[str]:
+    """The secrets in a text and its names; a fact `wifi password` tells what its value is."""
+    return secrets_in(f"{item.owner}\n{item.name}: {item.text}")
+
+
+def fingerprint(secret: str) -> str:
+    """A name for a secret that does not tell it."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def masked(secret: str) -> str:
+    """Enough of a secret to know it again; of a short one, nothing."""
+    return f"{secret[:3]}***{secret[-2:]}" if len(secret) >= 12 else "***"
+
+
+def _is_password(value: str, *, named: str) -> bool:
+    """Whether it is no word: letters with digits, or small and large ones with a sign."""
+    if len(value) < SHORTEST_SECRET or _NO_SECRET.fullmatch(value):
+        return False
+    if value.isdigit():
+        return named.startswith("pass")
+    lower, upper, digit = (any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdigit))
+    signs = not set("!@#$%^&*+=~?|").isdisjoint(value)
+    return (digit and (lower or upper)) or (lower and upper and signs and len(value) >= 8)
+
+
+def _secret(secret: str, held: Sequence[Remembered], voice: _Voice) -> Finding:
+    where = tuple(sorted(held, key=lambda item: (item.owner, item.name, repr(item))))
+    places = ", the ".join(voice.place(item) for item in where[:3])
+    more = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
+    what = f"What looks like a secret, {masked(secret)!r}, is in the {places}{more}."
+    return Finding(kind="secret", what=what, mend=f"weft memory purge {fingerprint(secret)}", where=where)
+
+
+def _instruction(item: Remembered, voice: _Voice) -> Iterator[Finding]:
+    if item.origin == Origin.OPERATOR:
+        return
+    text = item.text
+    if not text.isascii():  # invisible characters hide a word from a search and not from a model
+        text = "".join(each for each in normalize("NFKD", text) if category(each) not in ("Cf", "Mn"))
+    said, named = " ".join(words(text)), " ".join(item.name.lower().split())
+    orders = (what for what, order in _ORDERED.items() if order.search(said) or order.search(named))
+    what = next(orders, "begins a line like a message of the system" if _ROLE.search(text) else "")
+    if what:
+        what = f"The {voice.place(item)}, written by {voice.quoted(item.origin)}, {what}."
+        mend = voice.removal(item, {**_REMOVE, "block": "undo"})
+        yield Finding(kind="instruction", what=what, mend=mend, where=(item,))
+
+
+def _contradictions(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
+    """The newest of the facts that mean the same is believed; each that differs from it is found."""
+    facts = [item for item in group if item.kind == "fact"]
+    newest = {_meaning(item.name): item for item in facts}
+    for older in facts:
+        newer = newest[_meaning(older.name)]
+        one, other = ("".join(item.text.casefold().split()) for item in (older, newer))
+        if one not in other and other not in one:
+            said = f"{voice.quoted(older.text, 40)} and newer {voice.quoted(newer.text, 40)}"
+            what = f"The {voice.place(older)} and the {voice.place(newer)} disagree, {said}."
+            yield Finding(kind="contradiction", what=what, mend=voice.removal(older), where=(older, newer))
+
+
+def _meaning(key: str) -> str:
+    """What a fact's key means: `userLocation` is the city. A favourite city is another than one's own."""
+    every = words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key))
+    rest = " ".join(word for word in every if word not in _NOISE) or " ".join(every) or key
+    meaning = _MEANING.get(" ".join(every)) or _MEANING.get(rest)
+    if meaning is None:
+        return rest
+    return meaning if {"favourite", "favorite"}.isdisjoint(every) else f"favourite {meaning}"
+
+
+def _stale(item: Remembered, now: datetime, voice: _Voice) -> Iterator[Finding]:
+    """A fact that speaks of a day that was near, or still to come, when it was written."""
+    if item.kind != "fact" or item.at is None or _LASTING.search(f"{item.name} {item.text}"):
+        return
+    days, what = _dates(f"{item.name} {item.text}"), ""
+    relative = _RELATIVE.search(item.text)
+    if days and max(days) > item.at.date() and now.date() - max(days) > PAST_AFTER:
+        what = f"speaks of {max(days)}, which is past"
+    elif relative and not _HABIT.search(item.text) and _time(now) - _time(item.at) > STALE_AFTER:
+        what = f"says {voice.quoted(relative[0])}, and was written on {item.at.date()}"
+    if what:
+        what = f"The {voice.place(item)} {what}."
+        yield Finding(kind="stale", what=what, mend=voice.removal(item), where=(item,))
+
+
+def _dates(text: str) -> list[date]:
+    found = []
+    for match in (match for form in _DATES for match in form.finditer(text)):
+        month = match["m"].lower()[:3]
+        number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
+        try:
+            found.append(date(int(match["y"]), number, int(match["d"])))
+        except ValueError:  # the 31st of February is no date
+            continue
+    return found
+
+
+def _duplicates(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
+    """What the texts of one owner have in common, the oldest first."""
+    if group[0].kind == "summary":
+        return
+    first: dict[tuple[str, str], Remembered] = {}
+    for item in group:
+        text = _same(item.text)
+        short = len(text) < SHORTEST_TEXT
+        if not text or (short and item.kind != "fact"):
+            continue
+        kept = first.setdefault((text, _meaning(item.name) if short else ""), item)
+        if kept is not item:
+            what = f"The {voice.place(item)} says the same as the {voice.place(kept)}."
+            yield Finding(kind="duplicate", what=what, mend=voice.removal(item), where=(kept, item))
+    unique = list(first.values())
+    yield from _repeated_lines(unique, voice)
+    for older, newer in _alike(unique):
+        what = f"The {voice.place(older)} says nearly the same as the newer {voice.place(newer)}."
+        yield Finding(kind="near_duplicate", what=what, mend=voice.removal(older), where=(older, newer))
+
+
+def _repeated_lines(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
+    """Lines that blocks repeat, each once for each block; headings are no memory."""
+    seen: dict[str, Remembered] = {}
+    for block in (item for item in group if item.kind == "block"):
+        lines = block.text.splitlines()
+        texts = [_same(line) for line in lines]
+        counts, around = Counter(texts), f"\n{block.text}\n"
+        for text, line in dict(zip(texts, lines, strict=True)).items():
+            if len(text) < SHORTEST_LINE or text.startswith(("#", "===")) or not words(text):
+                continue
+            kept = seen.setdefault(text, block)
+            if kept is block and counts[text] == 1:
+                continue
+            place = "twice in it" if kept is block else f"also in the {voice.place(kept)}"
+            what = f"A line of the {voice.place(block)} is {place}, {voice.quoted(line, 60)}."
+            # The first occurrence is what is replaced: it must not be a part of a longer line.
+            at = around.find(line)
+            whole = {around[at - 1], around[at + len(line)]} <= {"\n", "\r"}
+            change = (line, "") if whole else (f"\n{line}\n", "\n")
+            mend = voice.command("replace", block.name, *change, agent=block.owner)
+            where = (block,) if kept is block else (kept, block)
+            yield Finding(kind="duplicate", what=what, mend=mend, where=where)
+
+
+def _alike(group: Sequence[Remembered]) -> Iterator[tuple[Remembered, Remembered]]:
+    """Pairs of an older and a newer text of which four words in five are the same, and all the numbers.
+
+    Texts so alike share some of the rarest fifth of their words, the more the longer they are, so only those
+    that do are compared; and one that is like a newer one is compared with no other.
+    """
+    bags = [(item, bag) for item in reversed(group) if len(bag := _bag(item.text)) >= FEWEST_WORDS]
+    counts = Counter(word for _, bag in bags for word in bag)
+    index: dict[tuple[frozenset[str], str], list[int]] = defaultdict(list)
+    for at, (item, bag) in enumerate(bags):
+        size = len(bag)
+        rarest = sorted(bag, key=lambda word: (counts[word], word))[: size // 5 + min(2 + size // 20, 4)]
+        numbers = frozenset(word for word in bag if not word.isalpha())
+        places = [index[numbers, word] for word in rarest]
+        near = Counter(chain.from_iterable(place[:MAX_COMPARED] for place in places))
+        fewest = min(2 + size // 25, 4)  # the other may be a fifth shorter, and have one less
+        for other in (bags[other] for other, shared in near.items() if shared >= fewest):
+            if 9 * len(bag & other[1]) >= 4 * (size + len(other[1])):  # s >= 4/5 (a + b - s)
+                yield item, other[0]
+                break
+        else:
+            for place in places:
+                place.append(at)
+
+
+def _bag(text: str) -> frozenset[str]:
+    """The words of a text; of scripts without spaces, the pairs of characters."""
+    if text.isascii():
+        return frozenset(words(text))
+    return frozenset(part for word in words(text) for part in (pairs(word) if is_unspaced(word) else [word]))
+
+
+def _near_limit(item: Remembered, voice: _Voice) -> Iterator[Finding]:
+    used, limit = len(item.text), item.limit or 0
+    if item.kind == "block" and limit > 0 and 10 * used >= 9 * limit:
+        what = f"The {voice.place(item)} is {100 * used // limit} % full, {used:,} of {limit:,} characters."
+        mend = voice.command("limit", item.name, str(2 * limit), agent=item.owner)
+        yield Finding(kind="near_limit", what=what, mend=mend, where=(item,))
+
+
+def _same(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _time(at: datetime | None) -> datetime:
+    """A time that can be compared: one without a zone is in UTC, and none at all is before all others."""
+    return at if at and at.tzinfo else (at or datetime.min).replace(tzinfo=UTC)
