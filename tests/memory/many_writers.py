@@ -19,6 +19,11 @@ async def main(path: str, kind: str, writer: int, edits: int, pause: bool) -> No
             sys.stdin.readline()
         for number in range(edits):
             word = f"w{writer}n{number}"
+            if kind == "whole":  # what others do: read all, think, write all
+                text = await store.memory.get_rendered_content("iris", kind)
+                await asyncio.sleep(0)
+                await store.memory.update_block_text("iris", kind, f"{text}{word}\n")
+                continue
             if kind == "text":
                 await store.memory.append_to_block("iris", kind, f"{word}\n")
                 continue

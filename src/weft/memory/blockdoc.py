@@ -25,7 +25,8 @@ from urllib.parse import quote
 from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc
 
 from weft.errors import StoreError
-from weft.memory.border import apply_unless_changed, guarded, pack, unpack, value_of
+from weft.memory.border import apply_unless_changed, guarded, pack, text_steps, unpack, value_of
+from weft.memory.carry import carry, stepped
 from weft.store.base import Update
 from weft.types.schema import (
     BlockSchema,
@@ -184,6 +185,15 @@ class BlockDoc:
         with self._loro("read at an earlier version"):
             past = self._doc.fork_at(Frontiers.decode(frontiers))
         return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=past)
+
+    def carried(self, text: str, seen: bytes | None) -> str:
+        """A whole new text for what was seen at a point, with what was written after that point kept."""
+        if seen is None or seen == self.frontiers():
+            return text
+        with self._loro("read at an earlier version"):
+            then, now = Frontiers.decode(seen), self._doc.oplog_frontiers
+            back, forth = text_steps(self._doc.diff(now, then)), text_steps(self._doc.diff(then, now))
+        return carry(stepped(self.text(), back), text, forth)
 
     def inverse(self, before: bytes, after: bytes) -> bytes | None:
         """An update that undoes what happened between two points and keeps what came later.

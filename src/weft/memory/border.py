@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import Any
 
-from loro import ID, ContainerID, Diff, DiffBatch, LoroDoc, ValueOrContainer, VersionVector
+from loro import ID, ContainerID, Diff, DiffBatch, LoroDoc, TextDelta, ValueOrContainer, VersionVector
 
 from weft.errors import StoreError
+from weft.memory.carry import Step
 
 _PEER = Struct(">QI")
 
@@ -66,3 +67,21 @@ def apply_unless_changed(doc: LoroDoc, wanted: DiffBatch, later: DiffBatch) -> N
 
 def _keys(diff: Diff) -> Sequence[str]:
     return tuple(diff.diff.updated) if isinstance(diff, Diff.Map) else ()
+
+
+def text_steps(batch: DiffBatch) -> list[Step]:
+    """How the text of a text block changed."""
+    return [
+        _step(delta)
+        for root, diff in batch.get_diff()
+        if isinstance(diff, Diff.Text) and isinstance(root, ContainerID.Root) and root.name == "text"
+        for delta in diff.diff
+    ]
+
+
+def _step(delta: TextDelta) -> Step:
+    if isinstance(delta, TextDelta.Insert):
+        return delta.insert
+    if isinstance(delta, TextDelta.Retain):
+        return delta.retain
+    return -delta.delete if isinstance(delta, TextDelta.Delete) else 0

@@ -151,19 +151,13 @@ class MemoryStore:
         Whoever read the block before changes what they read: what others wrote in between stays.
         """
         held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        author = _author(agent_id, is_system=is_system)
         async with held.lock:
             seen = self._shown.taken(held)
-            if seen is None or seen == held.doc.frontiers():
-                edit = partial(document.set_text, text, is_system=is_system)
-                await self._cache.edit(held, edit, author=author)
-                return
-            await self._cache.save(held, author="")
-            past = held.doc.at(seen)
-            start = past.version()
-            document.on(past).set_text(text, is_system=is_system)
-            held.doc.import_updates([past.export_since(start)])
-            await self._cache.save(held, author=author)
+
+            def edit() -> None:
+                document.set_text(held.doc.carried(text, seen), is_system=is_system)
+
+            await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def append_to_block(self, agent_id: str, label: str, text: str, *, is_system: bool = False) -> None:
         held, document = await self._writable(agent_id, label, Action.APPEND, is_system=is_system)
