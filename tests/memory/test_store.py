@@ -345,9 +345,9 @@ async def test_a_whole_text_is_a_change_of_what_was_read(tmp_path: Path) -> None
 
         read = await two.memory.get_rendered_content("iris", "notes") or ""
         await one.memory.append_to_block("iris", "notes", "tea\n")
-        await two.memory.update_block_text("iris", "notes", read.replace("bread", "rye bread") + "jam\n")
+        await two.memory.update_block_text("iris", "notes", f"eggs\n{read}".replace("bread", "rye bread"))
 
-        assert await one.memory.get_rendered_content("iris", "notes") == "milk\nrye bread\ntea\njam\n"
+        assert await one.memory.get_rendered_content("iris", "notes") == "eggs\nmilk\nrye bread\ntea\n"
         kinds = [entry.kind for entry in await one.memory.block_history("iris", "notes")]
         assert kinds == ["edit"] * 4
         assert await one.memory.undo_block("iris", "notes") is True

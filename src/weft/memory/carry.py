@@ -7,10 +7,12 @@ negative one how many go, and a text is what comes. What follows the last step s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from weft.memory.items import splice
 
 Step = int | str
+_MOST_LINES = 1000
 
 
 def stepped(text: str, steps: Sequence[Step]) -> str:
@@ -29,25 +31,48 @@ def stepped(text: str, steps: Sequence[Step]) -> str:
 def carry(old: str, new: str, steps: Sequence[Step]) -> str:
     """What becomes of `old` if one writer makes `new` of it and others take the steps.
 
-    What the writer removed goes, unless it came with the steps; what they added comes where they put it,
-    behind what the others put at the same place.
+    What either removed goes; what either added comes where they put it, the others' before the writer's.
     """
-    start, removed, added = splice(old, new)
-    parts, at, put = list[str](), 0, False
-    for step in [*steps, len(old)]:
-        if isinstance(step, str):
-            parts.append(step)
+    added, gone = _placed(steps)
+    own_added, own_gone = _placed(steps_between(old, new))
+    borders = {0, len(old), *added, *own_added}
+    for start, end in [*gone, *own_gone]:
+        borders |= {start, end}
+    places = sorted(place for place in borders if place <= len(old))
+    parts = list[str]()
+    for place, following in zip(places, [*places[1:], len(old)], strict=True):
+        parts += [added.get(place, ""), own_added.get(place, "")]
+        if not any(start <= place < end for start, end in [*gone, *own_gone]):
+            parts.append(old[place:following])
+    return "".join(parts)
+
+
+def steps_between(old: str, new: str) -> list[Step]:
+    """How one text becomes another: line by line where they are short enough for that."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    if max(len(before), len(after)) > _MOST_LINES:
+        start, removed, added = splice(old, new)
+        return [start, -removed, str(added)]
+    steps = list[Step]()
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        was = "".join(before[i:j])
+        if kind == "equal":
+            steps.append(len(was))
             continue
-        end = min(at + abs(step), len(old))
-        if not put and end > start:
-            parts += [old[at:start]] * (step > 0) + [str(added)]
-            put, at = True, at if step < 0 else max(at, start)
-        if step > 0:
-            parts.append(_without(old, at, end, start, start + removed))
-        at = end
-    return "".join(parts if put else [*parts, str(added)])
+        became = "".join(after[k:m])
+        start, removed, added = splice(was, became)
+        steps += [start, -removed, str(added), len(was) - start - removed]
+    return steps
 
 
-def _without(old: str, at: int, end: int, start: int, stop: int) -> str:
-    """The characters from `at` to `end`, but for those from `start` to `stop`."""
-    return old[at : min(end, max(at, start))] + old[max(at, min(end, stop)) : end]
+def _placed(steps: Sequence[Step]) -> tuple[dict[int, str], list[tuple[int, int]]]:
+    """What comes, by where in the old text it comes, and which stretches of that go."""
+    added, gone, at = dict[int, str](), list[tuple[int, int]](), 0
+    for step in steps:
+        if isinstance(step, str):
+            added[at] = added.get(at, "") + step
+            continue
+        if step < 0:
+            gone.append((at, at - step))
+        at += abs(step)
+    return added, gone
