@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.memory.audit import Finding, audit, fingerprint, masked, secrets_in, secrets_of
+from weft.memory.audit import Finding, audit, secrets_of
 from weft.types.records import Remembered
+from weft.types.secret import fingerprint, masked, secrets_in
 from weft.types.section import Origin
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

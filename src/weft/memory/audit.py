@@ -11,89 +11,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from hashlib import sha256
 from itertools import chain
 from typing import Literal, get_args
-from unicodedata import category, normalize
 
 from weft.types.neutral import one_line
+from weft.types.orders import orders_in
 from weft.types.records import Remembered
+from weft.types.secret import SHORTEST_SECRET, fingerprint, masked, secrets_in
 from weft.types.section import Origin
 from weft.types.words import is_unspaced, pairs, words
 
 Kind = Literal["secret", "instruction", "contradiction", "stale", "duplicate", "near_duplicate", "near_limit"]
-SHORTEST_SECRET, SHORTEST_TEXT, SHORTEST_LINE, FEWEST_WORDS = 6, 8, 20, 6
+SHORTEST_TEXT, SHORTEST_LINE, FEWEST_WORDS = 8, 20, 6
 MAX_COMPARED = 256
 """With how many texts that share one of its rarest words a text is compared: it keeps an audit linear."""
 STALE_AFTER, PAST_AFTER = timedelta(days=30), timedelta(days=7)
 _REMOVE = {"block": "delete", "fact": "forget", "note": "unarchive", "summary": "forget-summary"}
 
-# Keys that tell by their first letters what they are. No letter may stand before (`task-...` is none), but
-# `bot` stands before a key of Telegram in an address.
-_TOKEN = re.compile(r"""(?xa)(?<![0-9])[0-9]{6,12}:AA[\w-]{20,} | (?<![A-Za-z0-9])(?:AIza[\w-]{30,}
-    | sk-(?:ant|proj|or)-[\w-]{16,} | sk-(?:[a-z0-9]{2,10}-){0,2}\w{16,}[\w-]* | [rs]k_(?:live|test)_\w{16,}
-    | (?:gh[oprsu]|github_pat|gsk|hf)_\w{16,} | glpat-[\w-]{16,} | xox[abeoprs]-[\w-]{10,}
-    | (?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9a-z]) | (?:npm_|pypi-)[\w-]{30,} | eyJ[\w-]{8,}\.[\w-]{6,}\.[\w-]*)""")
-# The mix that makes a key: neither `sk-xxxxxxxxxxxxxxxx` nor `hf_some_long_identifier` has it.
-_MIX = re.compile(r"(?s)(?!.*([xX0])\1{5})(?:.*[0-9A-Z]|.*[a-z]{16})")
-# Up to its end, or as far as it looks like one: a key cut short is still a key.
-_PEM = re.compile(r"""(?xsa)-----BEGIN[ ]([A-Z ]{0,30}PRIVATE[ ]KEY(?:[ ]BLOCK)?)-----
-    (?:.{1,9000}?-----END[ ]\1-----|(?:\s*[\w+/=]{16,})+)""")
-_LOGIN = re.compile(r"://([^\s/?#@:]{0,200}:([^\s/?#]{1,200}))@")
-# The value is looked at, not taken, because it may be the name of the next: `password: token: ...`.
-_NAMED = re.compile(r"""(?xi)(?:(pass(?:word|wd|phrase|code)|secret|token|(?:api|access|private)[_ -]?key
-    |contrase.a|senha|mot[ ]de[ ]passe|passwort|kennwort|wachtwoord)["'`*]{0,2}
-    (?:\s{0,3}[:=]{1,2}>?|\sis:?(?=\s))[\s"'`*]{0,5}|bearer[ ])(?=([^\s"'`]{6,400}))""")
-# What stands where a secret would: a reference, a path, a call, a row of stars, words of a manual.
-_NO_SECRET = re.compile(r"""(?xis)\$(?:\w+|[{(].*) | [~/.<{\[].* | \w+://.* | [\w.]+\(.* | [*x•#_.-]+
-    | (?:os\.|env[.:]|process\.|your|change|example|redacted|hidden|removed|1password|none|null).*""")
-# What orders are made of, in English, Spanish, Portuguese, French, German, Italian and Dutch, unaccented.
-_IGNORE = """(?:ignore|disregard|forget|override|bypass|ignora|olvida|olvide|descarta|esqueca|esquece
-    |haz caso omiso de|desconsidere|ignorez|oublie|oubliez|ne (?:tiens|tenez) pas compte|ignoriere|vergiss
-    |ignorieren|vergessen|missachte|ignorate|dimentica|dimenticate|negeer|vergeet) """
-_YOUR = "(?:your|tus|sus|tuas|suas|tes|vos|deine|ihre|tue|vostre|je|jouw|uw)"
-_ALL = "(?:all|any|every|todas|todos|toutes|tous|alle|tutte|tutti)"
-_LINK = f"""(?:(?:{_ALL}|{_YOUR}|of|the|these|those|my|las|los|les|le|de|des|del|as|os|sie|die|der|den|gli|i
-    |het|estas|essas|ces|diese|queste|deze) ){{0,4}}"""
-_EARLIER = """(?:previous|prior|above|earlier|preceding|foregoing|original|initial|previas|anteriores
-    |de arriba|precedentes|acima|anterieures|ci dessus|vorherigen|vorigen|bisherigen|vorangegangenen
-    |obigen|fruheren|precedenti|di cui sopra|vorige|eerdere|voorgaande|bovenstaande)"""
-_ORDERS = """(?:instructions?|prompts?|directions|directives?|rules|guidelines|commands|constraints|regles
-    |restrictions|programming|instrucciones|indicaciones|ordenes|reglas|directrices|instrucoes|ordens|regras
-    |diretrizes|consignes|anweisungen|instruktionen|befehle|regeln|vorgaben|istruzioni|regole|direttive|ordini
-    |instructies|aanwijzingen|regels|opdrachten)"""
-_COMMANDS = {
-    "tells the model to ignore its instructions": f"""{_IGNORE}{_LINK}(?:{_EARLIER} (?:[a-z]+ )?{_ORDERS}
-    |{_ORDERS} (?:(?:that|you|were|are|given|written|from|dadas|donnees) ){{0,4}}{_EARLIER}
-    |(?:{_YOUR}|{_ALL}) (?:(?:of|the|own|system|safety) ){{0,3}}{_ORDERS})
-    |(?:ignore|disregard|forget) (?:(?:all|everything|anything|of|the) ){{0,4}}above(?! average)
-    |(?:ignore|disregard|forget) (?:everything|all|anything|what) you (?:were|have been) told""",
-    "asks the model for its instructions": f"""system prompt
-    |(?:reveal|disclose|leak|expose|print|output) {_LINK}{_YOUR} (?:[a-z]+ ){{0,2}}{_ORDERS}""",
-    "gives the model another role": """(?<!what )(?<!where )(?<!who )(?<!how )(?<!old )(?<!if )
-    you (?:are|re) now(?! (?:able|allowed|and|at|back|but|connected|enrolled|following|free to|home|leaving
-    |logged|off|on|or|part|ready|registered|safe|set|signed|subscribed|unsubscribed|verified|[0-9]+
-    |the (?:[a-z]+ )?owner|an? (?:[a-z]+ )?(?:member|subscriber|follower|customer))) [a-z]+
-    |(?:act|behave|respond|answer|pretend|roleplay) (?:as|like|to be|you are) (?:[^ ]+ ){1,12}?
-    (?:without|with no|free of|free from) (?:any |all )?(?:[a-z]+ )?
-    (?:restrictions?|limits|limitations?|filters?|rules|guidelines|constraints|censorship)""",
-    "tells the model what to do from now on": """from (?:now|this point) (?:on|onwards?|forward) (?:always
-    |never|obey|you (?:must|always|never|shall|will|are|have to|need to|should|do not))
-    |a partir de (?:ahora|agora) (?:voce )?(?:debes|siempre|nunca|eres|tienes que|deve|sempre|tem que)
-    |(?:a partir de maintenant|desormais|dorenavant) (?:tu|vous) (?:dois|devez|es|etes)
-    |(?:ab (?:jetzt|sofort)|von (?:nun|jetzt) an) (?:musst|bist|sollst|wirst|mussen) (?:du|sie)
-    |(?:da|d) (?:ora|adesso) in (?:poi|avanti) (?:devi|sei|dovrai)|vanaf nu (?:moet|ben|zul) (?:je|jij|u)""",
-    "tells the model to hide something from the user": """without (?:telling|informing|notifying) the user
-    |(?:do not|don t|never) (?:tell|inform|notify|(?:mention|reveal) (?:this|it) to) the user
-    |(?:hide|keep) (?:[a-z]+ ){1,3}from the user|no (?:le |se lo )?(?:digas|cuentes|reveles) .{0,20}usuario
-    |nao (?:diga|conte|revele) .{0,20}usuario|ne (?:dis|dites|revele|revelez) (?:pas|rien) .{0,20}utilisateur
-    |(?:sage?|sagen|verrate) .{0,20}nutzer (?:[a-z]+ )?nichts?|non (?:dire|rivelare) .{0,20}utente
-    |(?:vertel|zeg) .{0,20}gebruiker (?:[a-z]+ )?niets?""",
-}
-_ORDERED = {what: re.compile(rf"\b(?:{order})\b".replace("\n    ", "")) for what, order in _COMMANDS.items()}
-# `### Instructions` is the heading of a recipe, `### Instruction` that of a prompt.
-_ROLE = re.compile(r"""(?xi)(?:\A|[\n\r\v\f\x85\u2028\u2029])[ \t]*+(?:\**system\**[ \t]*+:
-    |\[/?(?:system|inst)\]|<\|\w+\|>|<<sys>>|</?system>|\#{3,}[ ]*+(?:instruction|system)\b)""")
 # Keys of facts that mean the same, one meaning a row.
 _ROWS = """city, location, town, residence, place of residence, lives in, living in, lives
 name, first name, given name, full name
@@ -188,49 +122,9 @@ class _Voice:
         return self.command(verbs[item.kind], item.name, agent=None if item.kind == "summary" else item.owner)
 
 
-def secrets_in(text: str) -> list[str]:
-    """The keys, tokens and passwords in a text, each once and as it stands there."""
-    spans = [match.span() for match in _TOKEN.finditer(text) if _MIX.match(match[0])]
-    spans += [match.span() for match in _PEM.finditer(text)]
-    spans += [match.span(1) for match in _LOGIN.finditer(text) if not _NO_SECRET.fullmatch(match[2])]
-    for match in _NAMED.finditer(text):
-        value = match[2].rstrip(".,;:)]}>")
-        if _is_password(value, named=(match[1] or "").lower()):
-            spans.append((match.start(2), match.start(2) + len(value)))
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start < merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    found = dict.fromkeys(text[start:end] for start, end in merged)
-    return [secret for secret in found if len(secret) >= SHORTEST_SECRET]
-
-
 def secrets_of(item: Remembered) -> list[str]:
     """The secrets in a text and its names; a fact `wifi password` tells what its value is."""
     return secrets_in(f"{item.owner}\n{item.name}: {item.text}")
-
-
-def fingerprint(secret: str) -> str:
-    """A name for a secret that does not tell it."""
-    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def masked(secret: str) -> str:
-    """Enough of a secret to know it again; of a short one, nothing."""
-    return f"{secret[:3]}***{secret[-2:]}" if len(secret) >= 12 else "***"
-
-
-def _is_password(value: str, *, named: str) -> bool:
-    """Whether it is no word: letters with digits, or small and large ones with a sign."""
-    if len(value) < SHORTEST_SECRET or _NO_SECRET.fullmatch(value):
-        return False
-    if value.isdigit():
-        return named.startswith("pass")
-    lower, upper, digit = (any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdigit))
-    signs = not set("!@#$%^&*+=~?|").isdisjoint(value)
-    return (digit and (lower or upper)) or (lower and upper and signs and len(value) >= 8)
 
 
 def _secret(secret: str, held: Sequence[Remembered], voice: _Voice) -> Finding:
@@ -244,12 +138,7 @@ def _secret(secret: str, held: Sequence[Remembered], voice: _Voice) -> Finding:
 def _instruction(item: Remembered, voice: _Voice) -> Iterator[Finding]:
     if item.origin == Origin.OPERATOR:
         return
-    text = item.text
-    if not text.isascii():  # invisible characters hide a word from a search and not from a model
-        text = "".join(each for each in normalize("NFKD", text) if category(each) not in ("Cf", "Mn"))
-    said, named = " ".join(words(text)), " ".join(item.name.lower().split())
-    orders = (what for what, order in _ORDERED.items() if order.search(said) or order.search(named))
-    what = next(orders, "begins a line like a message of the system" if _ROLE.search(text) else "")
+    what = orders_in(item.text, named=item.name)
     if what:
         what = f"The {voice.place(item)}, written by {voice.quoted(item.origin)}, {what}."
         mend = voice.removal(item, {**_REMOVE, "block": "undo"})

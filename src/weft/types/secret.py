@@ -1,0 +1,68 @@
+"""Keys, tokens and passwords in texts: finding them, and speaking of them without saying them. Pure."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+SHORTEST_SECRET = 6
+
+# Keys that tell by their first letters what they are. No letter may stand before (`task-...` is none), but
+# `bot` stands before a key of Telegram in an address.
+_TOKEN = re.compile(r"""(?xa)(?<![0-9])[0-9]{6,12}:AA[\w-]{20,} | (?<![A-Za-z0-9])(?:AIza[\w-]{30,}
+    | sk-(?:ant|proj|or)-[\w-]{16,} | sk-(?:[a-z0-9]{2,10}-){0,2}\w{16,}[\w-]* | [rs]k_(?:live|test)_\w{16,}
+    | (?:gh[oprsu]|github_pat|gsk|hf)_\w{16,} | glpat-[\w-]{16,} | xox[abeoprs]-[\w-]{10,}
+    | (?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9a-z]) | (?:npm_|pypi-)[\w-]{30,} | eyJ[\w-]{8,}\.[\w-]{6,}\.[\w-]*)""")
+# The mix that makes a key: neither `sk-xxxxxxxxxxxxxxxx` nor `hf_some_long_identifier` has it.
+_MIX = re.compile(r"(?s)(?!.*([xX0])\1{5})(?:.*[0-9A-Z]|.*[a-z]{16})")
+# Up to its end, or as far as it looks like one: a key cut short is still a key.
+_PEM = re.compile(r"""(?xsa)-----BEGIN[ ]([A-Z ]{0,30}PRIVATE[ ]KEY(?:[ ]BLOCK)?)-----
+    (?:.{1,9000}?-----END[ ]\1-----|(?:\s*[\w+/=]{16,})+)""")
+_LOGIN = re.compile(r"://([^\s/?#@:]{0,200}:([^\s/?#]{1,200}))@")
+# The value is looked at, not taken, because it may be the name of the next: `password: token: ...`.
+_NAMED = re.compile(r"""(?xi)(?:(pass(?:word|wd|phrase|code)|secret|token|(?:api|access|private)[_ -]?key
+    |contrase.a|senha|mot[ ]de[ ]passe|passwort|kennwort|wachtwoord)["'`*]{0,2}
+    (?:\s{0,3}[:=]{1,2}>?|\sis:?(?=\s))[\s"'`*]{0,5}|bearer[ ])(?=([^\s"'`]{6,400}))""")
+# What stands where a secret would: a reference, a path, a call, a row of stars, words of a manual.
+_NO_SECRET = re.compile(r"""(?xis)\$(?:\w+|[{(].*) | [~/.<{\[].* | \w+://.* | [\w.]+\(.* | [*x•#_.-]+
+    | (?:os\.|env[.:]|process\.|your|change|example|redacted|hidden|removed|1password|none|null).*""")
+
+
+def secrets_in(text: str) -> list[str]:
+    """The keys, tokens and passwords in a text, each once and as it stands there."""
+    spans = [match.span() for match in _TOKEN.finditer(text) if _MIX.match(match[0])]
+    spans += [match.span() for match in _PEM.finditer(text)]
+    spans += [match.span(1) for match in _LOGIN.finditer(text) if not _NO_SECRET.fullmatch(match[2])]
+    for match in _NAMED.finditer(text):
+        value = match[2].rstrip(".,;:)]}>")
+        if _is_password(value, named=(match[1] or "").lower()):
+            spans.append((match.start(2), match.start(2) + len(value)))
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    found = dict.fromkeys(text[start:end] for start, end in merged)
+    return [secret for secret in found if len(secret) >= SHORTEST_SECRET]
+
+
+def fingerprint(secret: str) -> str:
+    """A name for a secret that does not tell it."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def masked(secret: str) -> str:
+    """Enough of a secret to know it again; of a short one, nothing."""
+    return f"{secret[:3]}***{secret[-2:]}" if len(secret) >= 12 else "***"
+
+
+def _is_password(value: str, *, named: str) -> bool:
+    """Whether it is no word: letters with digits, or small and large ones with a sign."""
+    if len(value) < SHORTEST_SECRET or _NO_SECRET.fullmatch(value):
+        return False
+    if value.isdigit():
+        return named.startswith("pass")
+    lower, upper, digit = (any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdigit))
+    signs = not set("!@#$%^&*+=~?|").isdisjoint(value)
+    return (digit and (lower or upper)) or (lower and upper and signs and len(value) >= 8)
