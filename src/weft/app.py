@@ -7,12 +7,14 @@ import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
 from weft.gateway.clean import clean
+from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
@@ -121,6 +123,23 @@ class Store:
     async def check(self) -> list[str]:
         """What is wrong with the file; nothing, if all is well."""
         return await self._kept.check()
+
+    async def audit(self) -> list[Finding]:
+        """What is wrong with what is remembered, each with the command that mends it. Changes nothing."""
+        await self.memory.keep_texts()
+        return audit(await self._kept.remembered.all(), datetime.now(UTC))
+
+    async def purge(self, text: str) -> int:
+        """Forget a text for good: in the log, the index, blocks with their history, facts, notes, receipts.
+
+        In how many places it was. Its fingerprint stays there.
+
+        Raises:
+            StoreError: there is no text, or it cannot be taken out of a block.
+        """
+        if not text.strip():
+            raise StoreError("There is nothing to purge: give the text.")
+        return await self._kept.purge.purge(text, await self.memory.masked(text))
 
     async def export(self, folder: str | Path) -> dict[str, int]:
         """Write everything into a new folder that people can read; how many rows of each kind."""

@@ -45,6 +45,7 @@ async def fill(store: weft.Store) -> str:
     await store.memory.insert_archival("iris", "a note on the marlin", {"from": ["log", None, 1.5]})
     await store.auth.new_token("phone")
     await store.auth.confirm_pairing(await store.auth.offer_pairing("telegram", "42"))
+    await store.purge("what nobody ever said")
     receipt = (await weft.ContextBuilder().build("Hi")).receipt
     assert receipt is not None
     await store.turns.add(session.id, receipt)

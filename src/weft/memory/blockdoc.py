@@ -22,10 +22,19 @@ from threading import RLock
 from typing import Any, Literal
 from urllib.parse import quote
 
-from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc
+from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc, VersionVector
 
 from weft.errors import StoreError
-from weft.memory.border import apply_unless_changed, guarded, pack, text_steps, unpack, value_of
+from weft.memory.border import (
+    apply_unless_changed,
+    guarded,
+    masked_json,
+    mentions,
+    pack,
+    text_steps,
+    unpack,
+    value_of,
+)
 from weft.memory.carry import carry, stepped
 from weft.store.base import Update
 from weft.types.schema import (
@@ -185,6 +194,37 @@ class BlockDoc:
         with self._loro("read at an earlier version"):
             past = self._doc.fork_at(Frontiers.decode(frontiers))
         return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=past)
+
+    def without(self, text: str) -> BlockDoc | None:
+        """The same document with a text in all of its changes made unreadable; None if it is in none.
+
+        As many characters stand there as before, so that every later change still fits.
+
+        Raises:
+            StoreError: it was written in pieces, so that no change holds it whole.
+        """
+        self.commit()
+        with self._loro("rewritten"):
+            changes = self._doc.export_json_updates(VersionVector(), self._doc.oplog_vv)
+            hidden, count = masked_json(changes, text)
+            if count:
+                rewritten = LoroDoc()
+                rewritten.import_json_updates(hidden)
+            shown = (rewritten if count else self._doc).get_deep_value()
+        if mentions(shown, text):
+            raise StoreError(f"The block {self.label!r} holds the text in pieces: delete the block.")
+        if not count:
+            return None
+        return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=rewritten)
+
+    def become(self, snapshot: bytes) -> None:
+        """Start again from a snapshot of the same changes. What was edited here since stays."""
+        self.commit()
+        with self._loro("read again"):
+            fresh = LoroDoc()
+            fresh.import_(snapshot)
+            fresh.import_(self._doc.export(ExportMode.Updates(fresh.oplog_vv)))
+            self._doc, self._subscription = fresh, fresh.subscribe_root(self._events.append)
 
     def carried(self, text: str, seen: bytes | None) -> str:
         """A whole new text for what was seen at a point, with what was written after that point kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from struct import Struct
@@ -13,6 +14,7 @@ from weft.errors import StoreError
 from weft.memory.carry import Step
 
 _PEER = Struct(">QI")
+_COVER = "█"
 
 
 @contextmanager
@@ -85,3 +87,32 @@ def _step(delta: TextDelta) -> Step:
     if isinstance(delta, TextDelta.Retain):
         return delta.retain
     return -delta.delete if isinstance(delta, TextDelta.Delete) else 0
+
+
+def masked_json(changes: str, text: str) -> tuple[str, int]:
+    """Changes as JSON with a text in what was written covered, character by character; how often it was."""
+    count = 0
+
+    def masked(value: Any) -> Any:
+        nonlocal count
+        if isinstance(value, str):
+            count += value.count(text)
+            return value.replace(text, _COVER * len(text))
+        if isinstance(value, list):
+            return [masked(item) for item in value]
+        return {key: masked(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    data = json.loads(changes)
+    for change in data["changes"]:
+        for operation in change["ops"]:
+            content = operation["content"]
+            content.update({key: masked(content[key]) for key in ("text", "value") if key in content})
+    return json.dumps(data, ensure_ascii=False), count
+
+
+def mentions(value: Any, text: str) -> bool:
+    """Whether a text is anywhere in a value."""
+    if isinstance(value, str):
+        return text in value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(mentions(item, text) for item in inner)

@@ -36,6 +36,7 @@ class Held:
     block_id: str
     doc: BlockDoc
     seq: int = 0
+    epoch: int = 0
     unfolded: int = 0
     saved: bytes = NO_VERSION
     saved_at: bytes = b""
@@ -87,6 +88,9 @@ class BlockCache:
         if held is None:
             held = await self._load(info)
             held = self._alive.setdefault(info.id, held)
+        elif info.epoch > held.epoch:
+            async with held.lock:
+                await self._start_again(held, info.epoch)
         held.doc.schema, held.doc.label = schema_from_dict(info.schema), info.label
         held.doc.char_limit = info.char_limit
         self._recent[info.id] = held
@@ -176,6 +180,14 @@ class BlockCache:
                 break
         await self._compact(held)
 
+    async def _start_again(self, held: Held, epoch: int) -> None:
+        """Something in all changes was made unreadable: what is here still shows it."""
+        chain = await self._rows.chain(held.block_id)
+        if chain.snapshot is not None and held.epoch < epoch:
+            held.doc.become(chain.snapshot)
+            held.doc.import_updates([update.blob for update in chain.updates])
+            held.epoch = epoch
+
     async def _or_forget(self, held: Held, work: Awaitable[T]) -> T:
         done = False
         try:
@@ -195,7 +207,7 @@ class BlockCache:
             updates=[chain.snapshot, *updates] if chain.snapshot else updates,
             char_limit=info.char_limit,
         )
-        held = Held(block_id=info.id, doc=doc, seq=chain.newest, unfolded=len(updates))
+        held = Held(block_id=info.id, doc=doc, seq=chain.newest, epoch=info.epoch, unfolded=len(updates))
         held.settle()
         await self._compact(held)
         return held

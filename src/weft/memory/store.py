@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from weft.errors import PermissionDenied, StoreError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
-from weft.memory.cache import BlockCache, Held
+from weft.memory.cache import BlockCache
 from weft.memory.document import Document
+from weft.memory.door import Access, Door
+from weft.memory.forget import masked_blocks
 from weft.memory.history import redoable, undoable
-from weft.memory.permission import Action, Consent, ConsentRequest, RefuseAll, check, needs_consent, wider
+from weft.memory.permission import Action, Consent, RefuseAll, check, wider
 from weft.memory.render import render
 from weft.memory.shown import Shown
 from weft.recall.find import Finder
-from weft.store.base import Archive, BlockRows, Change, Scope
+from weft.store.base import Archive, BlockRows, Change, MaskedBlock, Scope
 from weft.types.records import (
     ArchivalEntry,
     BlockInfo,
@@ -36,18 +38,6 @@ _SETTLED = (BlockType.CORE, BlockType.LOG)
 _PLAIN_SEARCH = SearchOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """A block as one agent may use it."""
-
-    info: BlockInfo
-    permission: Permission
-
-    @property
-    def append_only(self) -> bool:
-        return self.info.block_type is BlockType.LOG
-
-
 class MemoryStore:
     """Blocks of agents with permissions, sharing, history and search. A write is safe when it returns."""
 
@@ -61,8 +51,8 @@ class MemoryStore:
         cache_size: int = 256,
     ) -> None:
         self._rows, self._archive, self._finder = rows, archive, finder
-        self._consent = consent or RefuseAll()
         self._cache = BlockCache(rows, size=cache_size)
+        self._door = Door(rows, self._cache, consent or RefuseAll())
         self._shown = Shown()
 
     # --- blocks
@@ -105,12 +95,12 @@ class MemoryStore:
 
     async def get_block(self, agent_id: str, label: str) -> Document | None:
         """The agent's own block as a document, or None."""
-        access = await self._own(agent_id, label)
+        access = await self._door.own(agent_id, label)
         if access is None:
             return None
         held = await self._cache.get(access.info)
         self._shown.note(held)
-        return self._document(held, access, agent_id)
+        return access.document(held, agent_id)
 
     async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
         return list(await self._rows.list(agent_id))
@@ -119,7 +109,7 @@ class MemoryStore:
         return [info for info in await self._rows.list(agent_id) if info.block_type == block_type]
 
     async def delete_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
-        access = await self._required(agent_id, label)
+        access = await self._door.required(agent_id, label)
         check(Action.DELETE, permission=access.permission, label=label, is_system=is_system)
         await self._rows.delete(access.info.id)
         self._cache.forget(access.info.id)
@@ -127,7 +117,7 @@ class MemoryStore:
     # --- content
 
     async def get_rendered_content(self, agent_id: str, label: str) -> str | None:
-        access = await self._own(agent_id, label)
+        access = await self._door.own(agent_id, label)
         if access is None:
             return None
         held = await self._cache.get(access.info)
@@ -150,7 +140,7 @@ class MemoryStore:
 
         Whoever read the block before changes what they read: what others wrote in between stays.
         """
-        held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
         async with held.lock:
             seen = self._shown.taken(held)
 
@@ -160,7 +150,7 @@ class MemoryStore:
             await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def append_to_block(self, agent_id: str, label: str, text: str, *, is_system: bool = False) -> None:
-        held, document = await self._writable(agent_id, label, Action.APPEND, is_system=is_system)
+        held, document = await self._door.writable(agent_id, label, Action.APPEND, is_system=is_system)
         async with held.lock:
             edit = partial(document.append_text, text, is_system=is_system)
             await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
@@ -169,14 +159,14 @@ class MemoryStore:
         self, agent_id: str, label: str, old: str, new: str, *, is_system: bool = False
     ) -> bool:
         """Replace the first occurrence; whether there was one."""
-        held, document = await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
         async with held.lock:
             edit = partial(document.replace_text, old, new, is_system=is_system)
             return await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
         """Write what was edited through a document."""
-        access = await self._required(agent_id, label)
+        access = await self._door.required(agent_id, label)
         held = await self._cache.find(access.info)
         async with held.lock:
             await self._cache.save(held, author=_author(agent_id, is_system=is_system))
@@ -188,6 +178,14 @@ class MemoryStore:
     ) -> None:
         await self._change(agent_id, label, is_system=is_system, pinned=pinned)
 
+    async def set_block_limit(
+        self, agent_id: str, label: str, char_limit: int, *, is_system: bool = False
+    ) -> None:
+        """Let a block hold so many characters. Raises StoreError for fewer than one."""
+        if char_limit < 1:
+            raise StoreError(f"A block cannot hold {char_limit} characters: give a number from 1 up.")
+        await self._change(agent_id, label, is_system=is_system, char_limit=char_limit)
+
     async def set_block_type(
         self, agent_id: str, label: str, block_type: BlockType, *, is_system: bool = False
     ) -> None:
@@ -196,7 +194,7 @@ class MemoryStore:
         Raises:
             PermissionDenied: an agent would swap a core block out, or take from a log that it only grows.
         """
-        held = (await self._required(agent_id, label)).info.block_type
+        held = (await self._door.required(agent_id, label)).info.block_type
         if held in _SETTLED and block_type != held and not is_system:
             raise PermissionDenied(
                 f"The block {label!r} is a {held.value} block and stays one: only the system may change that."
@@ -211,7 +209,7 @@ class MemoryStore:
         Raises:
             StoreError: the kind differs, and the content would be lost from sight.
         """
-        access = await self._required(agent_id, label)
+        access = await self._door.required(agent_id, label)
         described = schema_to_dict(schema)
         if described.get("kind") != access.info.schema.get("kind"):
             raise StoreError(
@@ -221,8 +219,8 @@ class MemoryStore:
         await self._change(agent_id, label, is_system=is_system, schema=described)
 
     async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
-        access = await self._required(agent_id, label)
-        await self._allow(Action.OVERWRITE, access, agent_id, is_system=is_system)
+        access = await self._door.required(agent_id, label)
+        await self._door.allow(Action.OVERWRITE, access, agent_id, is_system=is_system)
         await self._rows.update(replace(access.info, **changes))
 
     # --- sharing
@@ -235,7 +233,7 @@ class MemoryStore:
         Raises:
             PermissionDenied: the share would allow what the owner itself may not do.
         """
-        access = await self._required(owner, label)
+        access = await self._door.required(owner, label)
         if not is_system and (owner == agent_id or wider(permission, access.permission)):
             raise PermissionDenied(
                 f"The block {label!r} has the permission {access.permission.value}: it cannot be shared "
@@ -244,7 +242,7 @@ class MemoryStore:
         await self._rows.share(access.info.id, agent_id, permission)
 
     async def unshare_block(self, owner: str, label: str, agent_id: str, *, is_system: bool = False) -> bool:
-        access = await self._required(owner, label)
+        access = await self._door.required(owner, label)
         return await self._rows.unshare(access.info.id, agent_id)
 
     async def list_shared_blocks(self, agent_id: str) -> list[SharedBlock]:
@@ -257,18 +255,18 @@ class MemoryStore:
                 info = await self._rows.find(owner, label)
                 if info is not None:
                     held = await self._cache.get(info)
-                    return self._document(held, _Access(info, share.permission), requester)
+                    return Access(info, share.permission).document(held, requester)
         return None
 
     # --- history
 
     async def block_history(self, agent_id: str, label: str) -> list[BlockVersion]:
-        access = await self._required(agent_id, label)
+        access = await self._door.required(agent_id, label)
         return list(await self._rows.history(access.info.id))
 
     async def block_at(self, agent_id: str, label: str, version: int) -> str:
         """The block's text as it was after that change."""
-        access = await self._required(agent_id, label)
+        access = await self._door.required(agent_id, label)
         states = await self._rows.states(access.info.id, version)
         if states is None:
             raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
@@ -285,9 +283,9 @@ class MemoryStore:
         return await self._reverse(agent_id, label, "redo", is_system=is_system)
 
     async def _reverse(self, agent_id: str, label: str, kind: Any, *, is_system: bool) -> bool:
-        await self._writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
         author = _author(agent_id, is_system=is_system)
-        held = await self._cache.get((await self._required(agent_id, label)).info)
+        held = await self._cache.get((await self._door.required(agent_id, label)).info)
         async with held.lock:
             history = await self._rows.history(held.block_id)
             target = undoable(history) if kind == "undo" else redoable(history)
@@ -298,6 +296,10 @@ class MemoryStore:
             held.doc.import_updates([inverse])
             await self._cache.save(held, author=author, kind=kind, undoes=target.version)
         return True
+
+    async def masked(self, text: str) -> list[MaskedBlock]:
+        """Every block that holds or held a text, with it made unreadable; nothing is written."""
+        return [found async for found in masked_blocks(self._rows, self._cache, text)]
 
     # --- archive and search
 
@@ -336,58 +338,6 @@ class MemoryStore:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
         await self.keep_texts()
         return await self._finder.search(query, Scope(everyone=True), options)
-
-    # --- who may
-
-    async def _own(self, agent_id: str, label: str) -> _Access | None:
-        info = await self._rows.find(agent_id, label)
-        return None if info is None else _Access(info, info.permission)
-
-    async def _required(self, agent_id: str, label: str) -> _Access:
-        access = await self._own(agent_id, label)
-        if access is None:
-            raise StoreError(f"{agent_id!r} has no block {label!r}: create it first.")
-        return access
-
-    def _document(self, held: Held, access: _Access, accessor: str, *, consented: bool = False) -> Document:
-        return Document(
-            held.doc,
-            accessor=accessor,
-            permission=access.permission,
-            consented=consented,
-            append_only=access.append_only,
-        )
-
-    async def _writable(
-        self, agent_id: str, label: str, action: Action, *, is_system: bool
-    ) -> tuple[Held, Document]:
-        access = await self._required(agent_id, label)
-        consented = await self._allow(
-            action, access, agent_id, append_only=access.append_only, is_system=is_system
-        )
-        held = await self._cache.find(access.info)
-        return held, self._document(held, access, agent_id, consented=consented)
-
-    async def _allow(
-        self, action: Action, access: _Access, agent_id: str, *, is_system: bool, append_only: bool = False
-    ) -> bool:
-        """Whether somebody agreed. Raises PermissionDenied where the action is not allowed."""
-        consented = False
-        hopeless = append_only and action is Action.OVERWRITE
-        if not is_system and not hopeless and needs_consent(action, access.permission):
-            request = ConsentRequest(
-                label=access.info.label, action=action, permission=access.permission, agent_id=agent_id
-            )
-            consented = await self._consent.ask(request)
-        check(
-            action,
-            permission=access.permission,
-            label=access.info.label,
-            consented=consented,
-            append_only=append_only,
-            is_system=is_system,
-        )
-        return consented
 
 
 def _author(agent_id: str, *, is_system: bool) -> str:

@@ -73,6 +73,16 @@ class Change:
     undoes: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedBlock:
+    """All changes of a block up to `seq`, with a text in them made unreadable."""
+
+    block_id: str
+    seq: int
+    snapshot: bytes
+    rendered: str
+
+
 Merge = Callable[[Sequence[Update]], Change | None]
 """Given the changes since, merges them and says what to record on top, if anything. It may be asked twice."""
 
@@ -125,6 +135,8 @@ class BlockRows(Protocol):
     async def find(self, agent_id: str, label: str) -> BlockInfo | None: ...
 
     async def list(self, agent_id: str) -> Sequence[BlockInfo]: ...
+
+    async def everyone(self) -> Sequence[BlockInfo]: ...
 
     async def update(self, info: BlockInfo) -> None: ...
 

@@ -220,7 +220,8 @@ class ArchivalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockInfo:
-    """All about a block but its content. `version` is that of its newest change."""
+    """All about a block but its content. `version` is that of its newest change; when something in all of
+    its changes was made unreadable, `epoch` went up."""
 
     id: str
     agent_id: str
@@ -233,6 +234,7 @@ class BlockInfo:
     schema: Mapping[str, Any] = field(default_factory=dict)
     version: int = 0
     updated_at: datetime | None = None
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from weft.types.records import BlockInfo, BlockType, BlockVersion, Permission, R
 
 _COLUMNS = (
     "id, agent_id, label, description, block_type, permission, "
-    "char_limit, pinned, schema, version, updated_at"
+    "char_limit, pinned, schema, version, updated_at, epoch"
 )
 
 
@@ -61,6 +61,11 @@ class SqliteBlocks:
         """An agent's own blocks, in the order in which they were made."""
         query = f"select {_COLUMNS} from blocks where agent_id = ? order by created_at, id"
         return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, (agent_id,))])]
+
+    async def everyone(self) -> builtins.list[BlockInfo]:
+        """The blocks of all agents."""
+        query = f"select {_COLUMNS} from blocks order by created_at, id"
+        return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query)])]
 
     async def update(self, info: BlockInfo) -> None:
         """Change what a block is, not what it holds; how it is shown may change too."""
@@ -232,7 +237,8 @@ def _described(info: BlockInfo) -> tuple[Any, ...]:
 
 
 def _info(row: tuple[Any, ...]) -> BlockInfo:
-    block_id, agent_id, label, description, kind, permission, limit, pinned, schema, version, updated_at = row
+    block_id, agent_id, label, description, kind, permission, limit, pinned, *more = row
+    schema, version, updated_at, epoch = more
     return BlockInfo(
         id=block_id,
         agent_id=agent_id,
@@ -245,6 +251,7 @@ def _info(row: tuple[Any, ...]) -> BlockInfo:
         schema=json.loads(schema),
         version=version,
         updated_at=moment(updated_at),
+        epoch=epoch,
     )
 
 

@@ -93,6 +93,19 @@ class Database:
             raise StoreError("The store is closed: open it again to use it.")
         return await asyncio.to_thread(self._read_now, work)
 
+    async def compact(self) -> None:
+        """Write the file anew without what was deleted, and empty the log beside it."""
+        await self.write(lambda _: None)
+        await asyncio.to_thread(self._compact_now)
+
+    def _compact_now(self) -> None:
+        with translated(self.path):
+            own = self._writer if self._in_memory else _connect(self.path)
+            own.execute("vacuum")
+            own.execute("pragma wal_checkpoint(truncate)")
+            if own is not self._writer:
+                own.close()
+
     async def close(self) -> None:
         """Finish what was asked for, then let go of the file."""
         if self._closed:

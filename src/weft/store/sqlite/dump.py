@@ -61,7 +61,7 @@ TABLES = (
     _Table(
         "blocks",
         "id, agent_id, label, description, block_type, schema, permission, char_limit, pinned, rendered, "
-        "version, created_at, updated_at, rendered_version",
+        "version, created_at, updated_at, rendered_version, epoch",
         "id",
         as_json=("schema",),
     ),
@@ -75,6 +75,7 @@ TABLES = (
     _Table("block_shares", "block_id, agent_id, permission", "1, 2"),
     _Table("archive", "id, agent_id, content, metadata, created_at", "id", as_json=("metadata",)),
     _Table("turns", "id, session_id, receipt, created_at", "id", as_json=("receipt",)),
+    _Table("purges", "fingerprint, at, places", "fingerprint"),
     _Table("auth_pairings", "channel, sender, at", "1, 2"),
     _Table("auth_tokens", "name, hash, at", "name", as_bytes=("hash",)),
 )

@@ -299,6 +299,17 @@ def m009_texts(db: apsw.Connection) -> None:
     )
 
 
+def m010_purges(db: apsw.Connection) -> None:
+    """What was forgotten for good, by its fingerprint; and how often a block was rewritten for that."""
+    db.execute(
+        """
+        create table purges(fingerprint text primary key, at real not null, places integer not null) strict;
+
+        alter table blocks add column epoch integer not null default 0;
+        """
+    )
+
+
 STEPS: tuple[Step, ...] = (
     m001_conversations,
     m002_people,
@@ -309,6 +320,7 @@ STEPS: tuple[Step, ...] = (
     m007_vectors,
     m008_when,
     m009_texts,
+    m010_purges,
 )
 
 

@@ -10,6 +10,8 @@ from weft.store.sqlite.database import Database
 from weft.store.sqlite.dump import SqliteDump
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.messages import SqliteMessages
+from weft.store.sqlite.purge import SqlitePurge
+from weft.store.sqlite.remembered import SqliteRemembered
 from weft.store.sqlite.search import SqliteSearch
 from weft.store.sqlite.sessions import SqliteSessions
 from weft.store.sqlite.summaries import SqliteSummaries
@@ -35,6 +37,8 @@ class SqliteStore:
         self.turns = SqliteTurns(self.database)
         self.dump = SqliteDump(self.database)
         self.activity = SqliteActivity(self.database)
+        self.remembered = SqliteRemembered(self.database)
+        self.purge = SqlitePurge(self.database)
         self.auth = SqliteAuth(self.database)
 
     async def check(self) -> list[str]:

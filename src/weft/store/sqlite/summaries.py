@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import apsw
+
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment, storable
 from weft.types.records import Summary
@@ -26,3 +28,12 @@ class SqliteSummaries:
         )
         rows = await self._database.read(lambda db: list(db.execute(query, (channel, sender, limit))))
         return [Summary(text=text, created_at=moment(at)) for text, at in rows]
+
+    async def delete(self, summary_id: int) -> bool:
+        """Forget a summary; whether there was one."""
+
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from summaries where id = ?", (summary_id,))
+            return db.changes() > 0
+
+        return await self._database.write(work)

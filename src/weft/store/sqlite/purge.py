@@ -1,0 +1,104 @@
+"""Forgetting for good: a text is overwritten wherever it is kept, and only its fingerprint stays.
+
+The log is never rewritten but for this. In messages, facts, notes and receipts a mark with the fingerprint
+takes the text's place, so that whoever reads them knows that something is missing. Blocks come masked from
+above, with all their changes, because nobody here can look into them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import apsw
+
+from weft.errors import StoreError
+from weft.store.base import MaskedBlock
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.index import index_text
+from weft.store.sqlite.search import TEXT
+from weft.types.codec import dump_json
+from weft.types.secret import fingerprint
+
+_PLAIN = {
+    "messages": ("content",),
+    "facts": ("key", "value"),
+    "summaries": ("text",),
+    "tasks": ("text",),
+    "archive": ("content",),
+    "blocks": ("label", "description"),
+}
+_JSON = {
+    "messages": ("tool_calls", "parts", "provider_data"),
+    "archive": ("metadata",),
+    "blocks": ("schema",),
+    "turns": ("receipt",),
+}
+
+
+class SqlitePurge:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def purge(self, text: str, blocks: Sequence[MaskedBlock]) -> int:
+        """Overwrite a text everywhere; in how many places it was.
+
+        Raises:
+            StoreError: a block was changed meanwhile; nothing was overwritten.
+        """
+        found = await self._database.write(lambda db: _purge(db, text, blocks))
+        await self._database.compact()
+        return found
+
+
+def _purge(db: apsw.Connection, text: str, blocks: Sequence[MaskedBlock]) -> int:
+    name = fingerprint(text)
+    mark = f"[purged:{name}]"
+    db.pragma("secure_delete", True)
+    found = len(blocks)
+    for block in blocks:
+        _replace(db, block)
+    stale = _holding(db, text)
+    for tables, wanted, put in ((_PLAIN, text, mark), (_JSON, dump_json(text)[1:-1], dump_json(mark)[1:-1])):
+        for table, columns in tables.items():
+            for column in columns:
+                db.execute(
+                    f"update {table} set {column} = replace({column}, ?1, ?2) where instr({column}, ?1)",
+                    (wanted, put),
+                )
+                found += db.changes()
+    for item in stale:
+        _index_again(db, item)
+    db.execute("insert into items_fts(items_fts) values('optimize')")
+    db.execute("insert or replace into purges values(?, ?, ?)", (name, time.time(), found))
+    return found
+
+
+def _replace(db: apsw.Connection, block: MaskedBlock) -> None:
+    """Let the masked snapshot stand for every change so far; of those only who, when and what kind stays."""
+    if db.execute("select version from blocks where id = ?", (block.block_id,)).get != block.seq:
+        raise StoreError("A block was changed meanwhile, so nothing was purged: try again.")
+    db.execute(
+        "insert or replace into block_snapshots values(?, ?, ?)", (block.block_id, block.seq, block.snapshot)
+    )
+    db.execute("update block_updates set blob = x'' where block_id = ?", (block.block_id,))
+    db.execute(
+        "update blocks set rendered = ?, rendered_version = version, epoch = epoch + 1 where id = ?",
+        (block.rendered, block.block_id),
+    )
+
+
+def _holding(db: apsw.Connection, text: str) -> list[int]:
+    """What is indexed with the text in it, before it is overwritten; blocks were masked already."""
+    query = f"select items.id from items where instr({TEXT}, ?1) or items.source = 'block'"
+    return [row[0] for row in db.execute(query, (text,))]
+
+
+def _index_again(db: apsw.Connection, item: int) -> None:
+    query = f"select source, ref, agent_id, sender, session_id, at, {TEXT} from items where id = ?"
+    row = db.execute(query, (item,)).fetchone()
+    if row is not None:
+        source, ref, agent, sender, session, at, text = row
+        label = db.execute("select label from blocks where id = ?", (ref,)).get if source == "block" else None
+        shown = text if label is None else f"{label}\n{text}"
+        index_text(db, (source, ref), shown, (agent, sender, session), at)

@@ -1,0 +1,132 @@
+"""Forgetting for good: the text is nowhere in the file, and everything else still is."""
+
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.types.schema import CompositeSchema, CompositeSection, ListSchema, LogSchema, MapSchema, TextSchema
+from weft.types.secret import fingerprint
+
+from samples import user
+
+PASSAGE = 'hunter2-"quoted"-é🐠'
+MARK = f"[purged:{fingerprint(PASSAGE)}]"
+COVERED = "█" * len(PASSAGE)
+
+
+def assert_gone(folder: Path) -> None:
+    for file in folder.iterdir():
+        assert b"hunter2" not in file.read_bytes()
+
+
+async def fill(store: weft.Store) -> str:
+    session = await store.sessions.new("a", "b", "c", agent_id="iris")
+    call = weft.ToolCall(id="1", name="look", arguments={"with": [PASSAGE]})
+    await store.messages.append(
+        session.id,
+        user(f"my password is {PASSAGE}, really"),
+        weft.Message(role="assistant", content="", tool_calls=(call,), provider_data={"s": PASSAGE}),
+        user("nothing here"),
+    )
+    await store.facts.set("a:c", "wifi", f"old {PASSAGE}")
+    await store.facts.set("a:c", "wifi", "new")
+    await store.summaries.add("a", "c", f"about {PASSAGE}")
+    await store.tasks.add("a:c", f"change {PASSAGE}")
+    await store.memory.insert_archival("iris", f"note {PASSAGE}", {"why": PASSAGE})
+    receipt = (await weft.ContextBuilder().with_base_instructions("x").build(f"ask {PASSAGE}")).receipt
+    assert receipt is not None
+    await store.turns.add(session.id, receipt)
+    return session.id
+
+
+async def test_a_text_is_overwritten_everywhere_and_a_mark_stays(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store:
+        session = await fill(store)
+
+        assert await store.purge(PASSAGE) >= 8
+
+        first, call, last = await store.messages.all(session)
+        assert (first.content, last.content) == (f"my password is {MARK}, really", "nothing here")
+        assert call.tool_calls[0].arguments == {"with": [MARK]}
+        assert [fact.value for fact in await store.facts.history("a:c", "wifi")] == [f"old {MARK}", "new"]
+        assert [one.text for one in await store.summaries.recent("a", "c")] == [f"about {MARK}"]
+        assert await store.memory.search("iris", "hunter2") == []
+        assert {hit.content for hit in await store.memory.search("iris", "password note")} == {
+            f"my password is {MARK}, really",
+            f"note {MARK}",
+        }
+        assert await store.check() == []
+
+    assert_gone(tmp_path)
+
+
+async def test_a_block_keeps_its_history_without_the_text(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store, await weft.open(tmp_path / "w.db") as other:
+        await store.memory.create_block("iris", "notes")
+        await store.memory.append_to_block("iris", "notes", "start ")
+        await store.memory.append_to_block("iris", "notes", f"<{PASSAGE}> ")
+        await store.memory.append_to_block("iris", "notes", "end")
+        document = await other.memory.get_block("iris", "notes")
+        assert document is not None
+
+        await store.purge(PASSAGE)
+
+        assert await store.memory.get_rendered_content("iris", "notes") == f"start <{COVERED}> end"
+        assert await other.memory.get_rendered_content("iris", "notes") == f"start <{COVERED}> end"
+        assert document.render() == f"start <{COVERED}> end"
+        versions = [entry.version for entry in await store.memory.block_history("iris", "notes")]
+        assert await store.memory.block_at("iris", "notes", versions[2]) == f"start <{COVERED}> "
+        await other.memory.append_to_block("iris", "notes", "!")
+        assert await store.memory.undo_block("iris", "notes") is True
+        assert await store.memory.undo_block("iris", "notes") is True
+        assert await other.memory.get_rendered_content("iris", "notes") == f"start <{COVERED}> "
+        assert await store.memory.search("iris", "hunter2") == []
+
+    assert_gone(tmp_path)
+
+
+async def test_every_kind_of_block_is_purged(tmp_path: Path) -> None:
+    schema = CompositeSchema(
+        sections=(
+            CompositeSection(name="t", schema=TextSchema()),
+            CompositeSection(name="m", schema=MapSchema(fields=(weft.FieldDef(name="key"),))),
+            CompositeSection(name="l", schema=ListSchema()),
+            CompositeSection(name="e", schema=LogSchema(display_limit=3)),
+        )
+    )
+    async with await weft.open(tmp_path / "w.db") as store:
+        await store.memory.create_block("iris", "all", schema=schema)
+        document = await store.memory.get_block("iris", "all")
+        assert document is not None
+        document.set_text_in_section(PASSAGE, "t")
+        document.set_field_in_section("key", PASSAGE, "m")
+        document.push_item({"deep": [PASSAGE]}, section="l")
+        document.append_log_entry({"timestamp": "T", "m": PASSAGE}, section="e")
+        await store.memory.persist_block("iris", "all")
+
+        await store.purge(PASSAGE)
+
+        text = await store.memory.get_rendered_content("iris", "all") or ""
+        assert text.count(COVERED) == 4
+        assert PASSAGE not in text
+    assert_gone(tmp_path)
+
+
+async def test_a_text_in_pieces_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store:
+        session = await store.sessions.new("a", "b", "c")
+        await store.messages.append(session.id, user("abcdef"))
+        await store.memory.create_block("iris", "notes")
+        await store.memory.append_to_block("iris", "notes", "af")
+        document = await store.memory.get_block("iris", "notes")
+        assert document is not None
+        document.replace_text("af", "abcdef")
+        await store.memory.persist_block("iris", "notes")
+
+        with pytest.raises(weft.StoreError, match="'notes' holds the text in pieces: delete the block"):
+            await store.purge("abcdef")
+
+        assert [message.content for message in await store.messages.all(session.id)] == ["abcdef"]
+        with pytest.raises(weft.StoreError, match="nothing to purge"):
+            await store.purge(" ")
