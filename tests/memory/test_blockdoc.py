@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from weft.errors import LimitExceeded, StoreError
-from weft.memory.blockdoc import NO_VERSION, BlockChanged
+from weft.memory.blockdoc import NO_VERSION
 from weft.memory.document import BlockDoc, Document
+from weft.memory.events import BlockChanged
 from weft.types.records import Permission
 from weft.types.schema import BlockSchema, FieldDef, MapSchema, TextSchema
 

@@ -1,6 +1,8 @@
 """The memory of agents: durable, shared under permissions, never overwritten by another writer."""
 
 import asyncio
+import gc
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -275,15 +277,33 @@ async def test_the_builder_takes_everything_from_an_open_store(store: Store) -> 
     assert [message.content for message in context.history] == ["Hello"]
 
 
-async def test_memory_stays_flat_over_many_blocks(tmp_path: Path) -> None:
+def _own_megabytes() -> float:
+    """How much this process holds, Loro's documents included."""
+    gc.collect()
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        pytest.skip("there is no /proc here to read the size of a process from")
+    return int(statm.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+async def test_memory_stays_flat_over_ten_thousand_blocks(tmp_path: Path) -> None:
     kept = SqliteStore(str(tmp_path / "weft.db"))
     memory = MemoryStore(kept.blocks, kept.archive, Finder(kept.search), cache_size=8)
-    for number in range(60):
-        await memory.create_block("iris", f"block {number}")
-        await memory.append_to_block("iris", f"block {number}", "x")
 
-    assert len(memory._cache) == 8
-    assert len(memory._cache._alive) <= 9
+    async def use(numbers: range) -> None:
+        for start in numbers[::500]:
+            batch = [f"block {number}" for number in range(start, start + 500)]
+            await asyncio.gather(*(memory.create_block("iris", label) for label in batch))
+            await asyncio.gather(*(memory.append_to_block("iris", label, "x" * 2000) for label in batch))
+
+    await use(range(2_000))
+    before = _own_megabytes()
+    await use(range(2_000, 10_000))
+    grown = _own_megabytes() - before
+
+    assert (len(memory._cache), len(memory._cache._alive)) == (8, 8)
+    assert grown < 40, "8,000 documents take about 200 MB if they stay"
+    assert len(await memory.list_blocks("iris")) == 10_000
     await kept.close()
 
 
@@ -394,3 +414,32 @@ async def test_a_refused_edit_leaves_the_handles_of_the_block_alive(store: Store
     await store.memory.persist_block("iris", "notes")
 
     assert await store.memory.get_rendered_content("iris", "notes") == "kept"
+
+
+async def test_a_block_of_fifty_megabytes_is_refused_by_its_limit_or_works(store: Store) -> None:
+    text = "The boat is called Marlin.\n" * 2_000_000
+    await store.memory.create_block("iris", "small")
+    await store.memory.create_block("iris", "large", char_limit=len(text) + 10)
+    await store.memory.append_to_block("iris", "small", "kept")
+
+    with pytest.raises(weft.LimitExceeded, match="at most 5000 characters"):
+        await store.memory.update_block_text("iris", "small", text)
+    await store.memory.update_block_text("iris", "large", text)
+    await store.memory.append_to_block("iris", "large", "The end.")
+
+    assert await store.memory.get_rendered_content("iris", "small") == "kept"
+    assert await store.memory.get_rendered_content("iris", "large") == f"{text}The end."
+    async with await weft.open(store._kept.database.path) as again:
+        assert await again.memory.get_rendered_content("iris", "large") == f"{text}The end."
+
+
+async def test_a_schema_of_another_kind_is_refused_and_the_block_stays_as_it_was(store: Store) -> None:
+    await store.memory.create_block("iris", "notes")
+    await store.memory.append_to_block("iris", "notes", "kept")
+
+    with pytest.raises(weft.StoreError, match="is a text and cannot become a list: make a new block"):
+        await store.memory.update_block_schema("iris", "notes", ListSchema())
+
+    document = await store.memory.get_block("iris", "notes")
+    assert document is not None
+    assert (document.schema, document.render()) == (TextSchema(), "kept")

@@ -3,6 +3,9 @@
 import asyncio
 import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import apsw
@@ -162,3 +165,56 @@ def test_a_place_that_cannot_hold_a_file_is_one_sentence(tmp_path: Path, place: 
 
     with pytest.raises(weft.StoreError, match="cannot be"):
         Database(str(tmp_path / place))
+
+
+def test_a_file_that_may_only_be_read_says_so_and_stays_as_it_was() -> None:
+    """Whoever runs the tests may be allowed everything, so a child gives its rights away first."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "weft.db"
+        asyncio.run(_filled(path))
+        before = path.read_bytes()
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", WRITE, str(path)], capture_output=True, text=True, timeout=60, check=False
+        )
+        Path(folder).chmod(0o755)
+
+        assert "StoreError" in done.stdout, done.stderr
+        assert "Traceback" not in done.stderr
+        assert path.read_bytes() == before
+
+
+WRITE = """
+import asyncio, os, sys, weft
+
+async def write(path):
+    async with await weft.open(path) as store:
+        await store.facts.set("a:b", "city", "Rome")
+
+async def main():
+    await write(":memory:")
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    try:
+        await write(sys.argv[1])
+    except weft.StoreError as error:
+        print("StoreError", error)
+
+asyncio.run(main())
+"""
+
+
+async def _filled(path: Path) -> None:
+    async with await weft.open(path) as store:
+        await store.facts.set("a:b", "city", "Lisbon")
+
+
+async def test_a_write_to_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+    await database.write(lambda db: db.pragma("query_only", True))
+
+    with pytest.raises(weft.StoreError, match="cannot be written to: check its permissions"):
+        await database.write(lambda db: db.execute(INSERT, ("a", "p")).get)
+
+    await database.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from difflib import unified_diff
+from functools import partial
 from typing import Annotated, TypeVar
 
 import typer
@@ -13,16 +15,20 @@ from rich.table import Table
 
 from weft.app import Store, make_embedder
 from weft.app import open as open_store
-from weft.cli.options import AsJson, out, run, say, settings
+from weft.cli.options import AsJson, err, out, run, say, settings
 from weft.errors import ConfigError, StoreError, did_you_mean
+from weft.memory.audit import secrets_of
 from weft.types.neutral import printable
-from weft.types.records import BlockType, MemorySearchResult, Permission
+from weft.types.records import BlockType, MemorySearchResult, Permission, SearchMode, SearchOptions
+from weft.types.secret import fingerprint, masked
 
 T = TypeVar("T")
 app = typer.Typer(no_args_is_help=True, help="See and change what agents remember, with all its history.")
 Label = Annotated[str, typer.Argument(metavar="LABEL", help="The block's label.")]
 Agent = Annotated[str, typer.Option("--agent", "-a", metavar="ID", help="Whose memory.")]
 Words = Annotated[str, typer.Argument(metavar="TEXT")]
+Person = Annotated[str, typer.Argument(metavar="PERSON", help="`channel:sender`, as in `telegram:42`.")]
+Mode = Annotated[SearchMode, typer.Option("--mode", help="By words, by meaning, or by both.")]
 DEFAULT_AGENT = "weft"
 
 
@@ -200,15 +206,117 @@ def archive(text: Words, agent: Agent = DEFAULT_AGENT) -> None:
 
 
 @app.command()
-def search(query: Words, agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
+def unarchive(note: Annotated[str, typer.Argument(metavar="ID")], agent: Agent = DEFAULT_AGENT) -> None:
+    """Take a note out of the archive."""
+    if not with_store(lambda store: store.memory.delete_archival(note, is_system=True)):
+        raise StoreError(f"There is no note {note!r}: `weft memory search` shows ids with --json.")
+
+
+@app.command()
+def delete(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
+    """Delete a block with all its history."""
+    with_store(lambda store: store.memory.delete_block(agent, label, is_system=True))
+
+
+@app.command()
+def limit(
+    label: Label,
+    characters: Annotated[int, typer.Argument(metavar="CHARACTERS", min=1)],
+    agent: Agent = DEFAULT_AGENT,
+) -> None:
+    """Let a block hold so many characters."""
+    with_store(lambda store: store.memory.set_block_limit(agent, label, characters, is_system=True))
+
+
+@app.command()
+def facts(person: Person, as_json: AsJson = False) -> None:
+    """List what is known about a person, with the date since when."""
+    known = with_store(lambda store: store.facts.list(person))
+    if as_json:
+        rows = [{"key": one.key, "value": one.value, "since": str(one.created_at)} for one in known]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for one in known:
+        out.print(f"[bold]{escape(printable(one.key))}[/]: {escape(printable(one.value))}", soft_wrap=True)
+    if not known:
+        out.print(f"Nothing is known of {escape(printable(person))}.")
+
+
+@app.command()
+def forget(person: Person, key: Annotated[str, typer.Argument(metavar="KEY")]) -> None:
+    """Forget what is known about a person under a key; its history stays."""
+    if not with_store(lambda store: store.facts.delete(person, key)):
+        raise StoreError(f"Nothing is known of {person!r} under {key!r}: `weft memory facts` lists it.")
+
+
+@app.command("forget-summary")
+def forget_summary(summary: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Forget the summary of a conversation."""
+    if not with_store(lambda store: store.summaries.delete(summary)):
+        raise StoreError(f"There is no summary {summary}: `weft memory audit` names them.")
+
+
+@app.command()
+def search(
+    query: Words, agent: Agent = DEFAULT_AGENT, mode: Mode = SearchMode.AUTO, as_json: AsJson = False
+) -> None:
     """Search messages, blocks and the archive of an agent."""
-    show_hits(with_store(lambda store: store.memory.search(agent, query)), as_json=as_json)
+    options = SearchOptions(mode=mode)
+    show_hits(with_store(lambda store: store.memory.search(agent, query, options)), as_json=as_json)
+
+
+@app.command()
+def audit(as_json: AsJson = False) -> None:
+    """Look for secrets, orders of strangers, contradictions, old facts, copies and full blocks."""
+    with err.status("Looking through what is remembered"):
+        findings = with_store(lambda store: store.audit())
+    if as_json:
+        rows = [{"kind": one.kind, "what": one.what, "mend": one.mend} for one in findings]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for one in findings:
+        colour = "red" if one.kind in ("secret", "instruction") else "yellow"
+        kind = one.kind.replace("_", " ")
+        out.print(f"[{colour}]{kind}[/]  {escape(printable(one.what))}", soft_wrap=True)
+        out.print(f"     [dim]→ {escape(printable(one.mend))}[/]", soft_wrap=True)
+    if not findings:
+        out.print("All is well: nothing was found.")
+
+
+@app.command()
+def purge(
+    what: Annotated[
+        str, typer.Argument(metavar="FINGERPRINT", help="As the audit names it; `-` reads the text itself.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Overwrite a text for good: in the log, the index, blocks and their history, facts, notes, receipts."""
+    if not yes and (what == "-" or not sys.stdin.isatty()):
+        raise ConfigError("Purging cannot be taken back: add --yes if that is what you want.")
+    text = sys.stdin.read().strip("\n") if what == "-" else with_store(partial(_secret, what))
+    if not yes:
+        typer.confirm(f"Overwrite {masked(text)!r} for good, wherever it is kept?", abort=True)
+    with err.status("Overwriting"):
+        places = with_store(lambda store: store.purge(text))
+    out.print(f"It was overwritten in {places} {'place' if places == 1 else 'places'}.")
+
+
+async def _secret(name: str, store: Store) -> str:
+    """The secret that the audit names so."""
+    held = {item for finding in await store.audit() for item in finding.where}
+    for secret in {secret for item in held for secret in secrets_of(item)}:
+        if fingerprint(secret) == name:
+            return secret
+    raise StoreError(f"There is no secret {name!r}: `weft memory audit` names them.")
 
 
 def show_hits(hits: Sequence[MemorySearchResult], *, as_json: bool) -> None:
     """Print what a search found, best first."""
     if as_json:
-        rows = [{"source": h.source, "id": h.id, "score": h.score, "content": h.content} for h in hits]
+        rows = [
+            {"source": h.source, "id": h.id, "score": h.score, "mode": h.mode, "content": h.content}
+            for h in hits
+        ]
         typer.echo(json.dumps(rows, ensure_ascii=False))
         return
     for hit in hits:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.memory import show_hits, with_store
+from weft.cli.memory import Mode, show_hits, with_store
 from weft.cli.options import AsJson
-from weft.types.records import SearchOptions
+from weft.types.records import SearchMode, SearchOptions
 
 app = typer.Typer()
 
@@ -17,9 +17,10 @@ app = typer.Typer()
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many hits.")] = 10,
+    mode: Mode = SearchMode.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Search all messages, blocks and notes that are kept."""
-    options = SearchOptions(limit=limit)
+    options = SearchOptions(limit=limit, mode=mode)
     hits = with_store(lambda store: store.memory.search_all(query, options, operator=True))
     show_hits(hits, as_json=as_json)

@@ -16,7 +16,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from threading import RLock
 from typing import Any, Literal
@@ -36,6 +35,7 @@ from weft.memory.border import (
     value_of,
 )
 from weft.memory.carry import carry, stepped
+from weft.memory.events import BlockChanged, Subscription
 from weft.store.base import Update
 from weft.types.schema import (
     BlockSchema,
@@ -51,27 +51,6 @@ _log = logging.getLogger(__name__)
 
 NO_VERSION = b""
 """The version of a document in which nothing was ever written: `export_since(NO_VERSION)` is everything."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockChanged:
-    """That a block's document changed, and through whom: an edit here, or updates from elsewhere."""
-
-    label: str
-    triggered_by: Literal["local", "import", "checkout"]
-
-
-class Subscription:
-    """What `subscribe_root` returns. Letting go of it changes nothing; `unsubscribe` does."""
-
-    def __init__(
-        self, callbacks: list[Callable[[BlockChanged], object]], callback: Callable[[BlockChanged], object]
-    ) -> None:
-        self._callbacks, self._callback = callbacks, callback
-
-    def unsubscribe(self) -> None:
-        """Be told nothing more. Doing it twice does no harm."""
-        self._callbacks[:] = [other for other in self._callbacks if other is not self._callback]
 
 
 class BlockDoc:
@@ -108,17 +87,18 @@ class BlockDoc:
         *,
         schema: BlockSchema,
         label: str,
-        updates: Sequence[bytes],
+        updates: Sequence[bytes] = (),
+        later: Sequence[Update] = (),
         char_limit: int | None = None,
         peer: int | None = None,
     ) -> BlockDoc:
-        """The document that these updates make, a snapshot among them or not, in any order.
+        """The document that these updates make, a snapshot among them or not, in any order; then later ones.
 
         Raises:
             StoreError: an update is damaged, or one that others build on is missing.
         """
         block = cls(schema=schema, label=label, char_limit=char_limit, peer=peer)
-        if not block.import_updates(updates):
+        if not (block.import_updates(updates) and block.follow(later)):
             raise StoreError(f"The block {label!r} lacks some of its history: restore it from a backup.")
         return block
 
@@ -167,12 +147,14 @@ class BlockDoc:
         """
         self.commit()
         with self._loro("merged with its updates"):
-            status = self._doc.import_batch(list(updates))
+            # Several at once are merged from scratch: 50 MB of text took more memory than there was.
+            alone = len(updates) == 1
+            status = self._doc.import_(updates[0]) if alone else self._doc.import_batch(list(updates))
         self._tell()
         return status.pending is None
 
-    def follow(self, updates: Sequence[Update]) -> None:
-        """Merge changes in the order in which they were stored.
+    def follow(self, updates: Sequence[Update]) -> bool:
+        """Merge changes in the order in which they were stored; false if one that they build on is missing.
 
         One that was made on top of this state is merged alone, which is cheap however long the history is.
         What was made beside it is merged together: each merge of that kind goes through all that is beside.
@@ -181,12 +163,13 @@ class BlockDoc:
         at = self.frontiers()
         for number, update in enumerate(updates):
             if update.before != at:
-                self.import_updates([later.blob for later in updates[number:]])
-                return
+                return self.import_updates([later.blob for later in updates[number:]])
             with self._loro("merged with its updates"):
-                self._doc.import_(update.blob)
+                if self._doc.import_(update.blob).pending is not None:
+                    return False
             at = self.frontiers()
         self._tell()
+        return True
 
     def at(self, frontiers: bytes) -> BlockDoc:
         """The document as it was then, on its own: edits to it do not reach this one."""

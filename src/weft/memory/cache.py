@@ -185,7 +185,7 @@ class BlockCache:
         chain = await self._rows.chain(held.block_id)
         if chain.snapshot is not None and held.epoch < epoch:
             held.doc.become(chain.snapshot)
-            held.doc.import_updates([update.blob for update in chain.updates])
+            held.doc.follow(chain.updates)
             held.epoch = epoch
 
     async def _or_forget(self, held: Held, work: Awaitable[T]) -> T:
@@ -200,14 +200,16 @@ class BlockCache:
 
     async def _load(self, info: BlockInfo) -> Held:
         chain = await self._rows.chain(info.id)
-        updates = [update.blob for update in chain.updates]
         doc = BlockDoc.load(
             schema=schema_from_dict(info.schema),
             label=info.label,
-            updates=[chain.snapshot, *updates] if chain.snapshot else updates,
+            updates=[chain.snapshot] if chain.snapshot else (),
+            later=chain.updates,
             char_limit=info.char_limit,
         )
-        held = Held(block_id=info.id, doc=doc, seq=chain.newest, epoch=info.epoch, unfolded=len(updates))
+        held = Held(
+            block_id=info.id, doc=doc, seq=chain.newest, epoch=info.epoch, unfolded=len(chain.updates)
+        )
         held.settle()
         await self._compact(held)
         return held

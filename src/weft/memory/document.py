@@ -13,7 +13,8 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, did_you_mean
-from weft.memory.blockdoc import BlockChanged, BlockDoc, Subscription
+from weft.memory.blockdoc import BlockDoc
+from weft.memory.events import BlockChanged, Subscription
 from weft.memory.items import entry as log_entry
 from weft.memory.items import shaped, splice, stamped
 from weft.memory.permission import Action, check

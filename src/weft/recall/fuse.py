@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 
@@ -50,11 +51,9 @@ def _result(
 
 def excerpt(query: str, text: str) -> str:
     """A piece of the text around the first telling word of the query."""
-    flat = " ".join(text.split())
-    if len(flat) <= _EXCERPT:
-        return flat
-    low = flat.lower()
-    places = [at for word in words(query) if word not in STOP_WORDS and (at := low.find(word)) >= 0]
-    start = max(min(places, default=0) - _EXCERPT // 3, 0)
-    end = min(start + _EXCERPT, len(flat))
-    return ("…" if start else "") + flat[start:end].strip() + ("…" if end < len(flat) else "")
+    wanted = [re.escape(word) for word in words(query) if word not in STOP_WORDS]
+    found = re.search("|".join(wanted), text, re.IGNORECASE) if wanted and len(text) > _EXCERPT else None
+    start = max(found.start() - _EXCERPT // 3, 0) if found else 0
+    flat = " ".join(text[start : start + 4 * _EXCERPT].split())
+    whole = len(text) <= start + 4 * _EXCERPT and len(flat) <= _EXCERPT
+    return ("…" if start else "") + flat[:_EXCERPT].strip() + ("" if whole else "…")

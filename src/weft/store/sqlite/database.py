@@ -137,15 +137,21 @@ class Database:
         return self._idle.get()
 
     def _write_forever(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            group = [job]
-            while len(group) < _GROUP and not self._jobs.empty():
-                following = self._jobs.get()
-                if following is None:
-                    self._jobs.put(None)
-                    break
-                group.append(following)
+        while group := self._next_group():
             self._commit(group)
+            group.clear()  # while this waits, it keeps nothing alive that was written
+
+    def _next_group(self) -> list[_Job[Any]]:
+        """What has piled up, at least one job; nothing, when the store closes."""
+        group: list[_Job[Any]] = []
+        while not group or (len(group) < _GROUP and not self._jobs.empty()):
+            job = self._jobs.get()
+            if job is None:
+                if group:
+                    self._jobs.put(None)
+                break
+            group.append(job)
+        return group
 
     def _commit(self, group: list[_Job[Any]]) -> None:
         """One transaction for all. If a job fails all is undone and done again, each job undone alone."""
