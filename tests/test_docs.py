@@ -149,8 +149,9 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
     check_blocks(page, tmp_path)
 
 
-def test_the_guide_for_programs_runs_as_it_is_written(tmp_path: Path) -> None:
-    check_blocks(ROOT / "docs" / "guides" / "embed.md", tmp_path)
+@pytest.mark.parametrize("guide", ["embed", "memory"])
+def test_the_guides_run_as_they_are_written(tmp_path: Path, guide: str) -> None:
+    check_blocks(ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
 
 
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         WeftError,
         WorkspaceError,
     )
+    from weft.memory.audit import Finding
     from weft.providers.scripted import ScriptedProvider
+    from weft.recall.embed import Embedder
     from weft.tools.registry import ToolRegistry
     from weft.turn.build import ContextBuilder
     from weft.types.context import Context, ContextNeeds, McpServer
@@ -87,9 +89,11 @@ __all__ = [
     "ContextError",
     "ContextNeeds",
     "Done",
+    "Embedder",
     "EmptyMessage",
     "Fact",
     "FieldDef",
+    "Finding",
     "Keep",
     "LimitExceeded",
     "ListSchema",
@@ -147,7 +151,9 @@ _HOMES = {
     "weft.app": "App Store connect open",
     "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
     "PermissionDenied ProviderError StoreError ToolError WeftError WorkspaceError",
+    "weft.memory.audit": "Finding",
     "weft.providers.scripted": "ScriptedProvider",
+    "weft.recall.embed": "Embedder",
     "weft.tools.registry": "ToolRegistry",
     "weft.turn.build": "ContextBuilder",
     "weft.types.context": "Context ContextNeeds McpServer",

@@ -302,7 +302,7 @@ async def test_memory_stays_flat_over_ten_thousand_blocks(tmp_path: Path) -> Non
     grown = _own_megabytes() - before
 
     assert (len(memory._cache), len(memory._cache._alive)) == (8, 8)
-    assert grown < 40, "8,000 documents take about 200 MB if they stay"
+    assert grown < 40, "8,000 documents take about 140 MB if they stay"
     assert len(await memory.list_blocks("iris")) == 10_000
     await kept.close()
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
-    "import": "Read a folder that was exported into a store with nothing in it yet.",
+    "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
     "memory": "See and change what agents remember, with all its history.",
     "recipes": "List, show and check recipes.",

@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import apsw
-import sqlite_vec
 
 from weft.errors import StoreError, WeftError
 from weft.store.sqlite.migrations import migrate
@@ -210,7 +211,7 @@ def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     connection = apsw.Connection(path, flags=flags)
     connection.set_busy_handler(_patience())
     connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
+    connection.load_extension(_vector_extension())
     connection.enable_load_extension(False)
     connection.pragma("foreign_keys", True)
     if not read_only:
@@ -220,6 +221,15 @@ def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
             connection.pragma("wal_autocheckpoint", 1)
         connection.pragma("synchronous", "full")
     return connection
+
+
+@cache
+def _vector_extension() -> str:
+    """Where the extension is. Importing its package would import numpy, which we do not need."""
+    found = find_spec("sqlite_vec")
+    if found is None or found.origin is None:
+        raise StoreError("The package sqlite-vec is missing: install Weft again.")
+    return str(Path(found.origin).parent / "vec0")
 
 
 def _patience() -> Callable[[int], bool]:
