@@ -125,6 +125,11 @@ async def test_a_place_that_is_taken_is_left_as_it_is(store: weft.Store, tmp_pat
     assert not [name for name in os.listdir(tmp_path) if "part" in name]
 
 
+async def test_a_place_that_cannot_be_written_to_is_named(store: weft.Store) -> None:
+    with pytest.raises(weft.StoreError, match="/proc/x cannot be written"):
+        await store.export("/proc/x")
+
+
 async def test_a_store_that_has_something_is_not_imported_into(store: weft.Store, tmp_path: Path) -> None:
     await fill(store)
     await store.export(tmp_path / "out")

@@ -27,6 +27,7 @@ app = typer.Typer(no_args_is_help=True, help="See and change what agents remembe
 Label = Annotated[str, typer.Argument(metavar="LABEL", help="The block's label.")]
 Agent = Annotated[str, typer.Option("--agent", "-a", metavar="ID", help="Whose memory.")]
 Words = Annotated[str, typer.Argument(metavar="TEXT")]
+Version = Annotated[int, typer.Argument(metavar="VERSION", help="As `weft memory history` lists it.")]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="`channel:sender`, as in `telegram:42`.")]
 Mode = Annotated[SearchMode, typer.Option("--mode", help="By words, by meaning, or by both.")]
 DEFAULT_AGENT = "weft"
@@ -132,13 +133,13 @@ def history(label: Label, agent: Agent = DEFAULT_AGENT, as_json: AsJson = False)
 
 
 @app.command()
-def at(label: Label, version: int, agent: Agent = DEFAULT_AGENT) -> None:
+def at(label: Label, version: Version, agent: Agent = DEFAULT_AGENT) -> None:
     """Print a block as it was after a change."""
     say(with_store(lambda store: store.memory.block_at(agent, label, version)))
 
 
 @app.command()
-def diff(label: Label, version: int, agent: Agent = DEFAULT_AGENT) -> None:
+def diff(label: Label, version: Version, agent: Agent = DEFAULT_AGENT) -> None:
     """Show what changed in a block since a version."""
 
     async def work(store: Store) -> tuple[str, str]:

@@ -113,6 +113,9 @@ def _export(db: apsw.Connection, folder: Path) -> dict[str, int]:
         manifest = {"format": FORMAT, "rows": counts}
         (making / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
         making.replace(folder)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StoreError(f"{folder} cannot be written ({reason}): name another place.") from error
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return counts
