@@ -583,7 +583,8 @@ remembered = st.builds(
 @given(
     items=st.lists(remembered, max_size=8), now=times.filter(bool), chance=st.randoms(use_true_random=False)
 )
-@example(items=[note("\ud800 token: abc\ud800123")], now=datetime.max, chance=random.Random(0))
+@example([note("\ud800 token: abc\ud800123")], datetime.max, random.Random(0))
+@example([note("", f"{KEY}0:0{KEY}"), note(f"{KEY}\x1b", "api key")], datetime.max, random.Random(0))
 def test_any_text_can_be_audited_in_any_order_and_no_secret_is_said(
     items: list[Remembered], now: datetime, chance: random.Random
 ) -> None:

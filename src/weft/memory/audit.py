@@ -75,6 +75,8 @@ def audit(remembered: Sequence[Remembered], now: datetime) -> list[Finding]:
         groups[item.kind, item.owner].append(item)
         for secret in secrets_of(item):
             holders[secret].append(item)
+        # A secret can be longer beside its name; neither the one nor the other is ever said.
+        for secret in {*secrets_of(item), *secrets_in(item.text), *secrets_in(item.name)}:
             known[secret[:SHORTEST_SECRET]].add(secret)
     voice = _Voice(known)
     found = [_secret(secret, held, voice) for secret, held in holders.items()]
