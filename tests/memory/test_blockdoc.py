@@ -167,7 +167,7 @@ def test_what_loro_raises_becomes_a_store_error_and_changes_nothing() -> None:
         )
     refused(StoreError, "exported", block_of(doc).export_since, b"\xff\xff")
     refused(StoreError, "earlier version", block_of(doc).at, elsewhere)
-    refused(StoreError, "undone", block_of(doc).inverse, b"zzzz", b"zzzz")
+    refused(StoreError, "undone", block_of(doc).reverse, b"zzzz", b"zzzz")
     refused(StoreError, "written", block_of(doc).splice_text, 99, 1, "x")
 
     assert doc.render() == "kept"
@@ -202,9 +202,7 @@ def edit(doc: Document, change: Callable[[], Any]) -> tuple[bytes, bytes]:
 
 
 def undo(doc: Document, span: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    inverse = block_of(doc).inverse(*span)
-    assert inverse is not None
-    return edit(doc, lambda: block_of(doc).import_updates([inverse]))
+    return edit(doc, lambda: block_of(doc).reverse(*span))
 
 
 def test_undo_takes_back_one_edit_and_keeps_later_ones() -> None:
@@ -237,7 +235,7 @@ def test_undo_of_nothing_is_nothing() -> None:
     doc = document()
     doc.set_text("same")
 
-    assert block_of(doc).inverse(*edit(doc, lambda: doc.set_text("same"))) is None
+    assert block_of(doc).reverse(*edit(doc, lambda: doc.set_text("same"))) is False
 
 
 @pytest.mark.parametrize("round_", range(8))

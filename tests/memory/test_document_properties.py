@@ -271,10 +271,9 @@ class Replicas(RuleBasedStateMachine):
         start, end, before, after = self.undoable
         self.undoable, block = None, self.blocks[which]
         for wanted in (before, after) if again else (before,):
-            inverse, start = block.inverse(start, end), block.frontiers()
-            if inverse is not None:
-                block.import_updates([inverse])
-            end = block.frontiers()
+            at = block.frontiers()
+            block.reverse(start, end)
+            start, end = at, block.frontiers()
             self.expected = wanted
             assert render(self.schema, block.content()) == render(self.schema, wanted)
         sync(*self.blocks)
@@ -394,9 +393,7 @@ def test_undo_takes_back_its_own_edit_and_no_later_one(
     documents[1].append_text("!")
     sync(one, two)
 
-    inverse = (one, two)[where].inverse(*spans[undone])
-    assert inverse is not None
-    (one, two)[where].import_updates([inverse])
+    assert (one, two)[where].reverse(*spans[undone]) is True
     sync(one, two)
 
     kept = [f"<{first}>", f"[{second}]"][1 - undone]

@@ -1,6 +1,6 @@
 """What every store promises, shown with the one there is: in memory and in a file."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.recall.past import Past
-from weft.store.base import Change, Scope, Update
+from weft.store.base import Change, Moment, Scope
 from weft.store.plain import PlainMessages
 from weft.store.sqlite.search import fts_query
 from weft.store.sqlite.store import SqliteStore
@@ -332,8 +332,13 @@ def _change(blob: bytes) -> Change:
 async def _kept(store: SqliteStore, info: BlockInfo, text: str) -> str:
     """A block with a text to be shown."""
     block = await store.blocks.create(info, _change(b"1"))
-    await store.blocks.keep_rendered(block, text, await store.blocks.version(block))
+    kept = await _info(store, block)
+    await store.blocks.keep_rendered(kept, text, kept.version)
     return block
+
+
+async def _info(store: SqliteStore, block: str) -> BlockInfo:
+    return next(info for info in await store.blocks.everyone() if info.id == block)
 
 
 async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
@@ -341,8 +346,8 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
     block = await store.blocks.create(info, _change(b"1"))
     seen: list[bytes] = []
 
-    def merge(others: Sequence[Update]) -> Change:
-        seen.extend(update.blob for update in others)
+    def merge(moment: Moment) -> Change:
+        seen.extend(update.blob for update in moment.others)
         return _change(b"2")
 
     version = await store.blocks.merge(block, 0, merge)
@@ -350,7 +355,7 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
     chain = await store.blocks.chain(block)
     assert seen == [b"1"]
     assert [update.blob for update in chain.updates] == [b"1", b"2"]
-    assert chain.newest == version == await store.blocks.version(block)
+    assert chain.newest == version == (await _info(store, block)).version
     assert [entry.kind for entry in await store.blocks.history(block)] == ["edit", "edit"]
     assert await store.blocks.record(block, _change(b"3")) == (version + 1, version)
     assert [update.blob for update in await store.blocks.since(block, version)] == [b"3"]
@@ -358,16 +363,16 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
 
 async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(store: SqliteStore) -> None:
     block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
-    first = await store.blocks.version(block)
+    first = (await _info(store, block)).version
 
     assert [info.label for info in await store.blocks.stale("iris")] == ["notes"]
-    await store.blocks.keep_rendered(block, "one", first)
+    await store.blocks.keep_rendered(await _info(store, block), "one", first)
     assert await store.blocks.stale("iris") == []
     second, _ = await store.blocks.record(block, _change(b"2"))
     assert [info.version for info in await store.blocks.stale(None)] == [second]
     assert await store.blocks.stale("rose") == []
-    await store.blocks.keep_rendered(block, "one two", second)
-    await store.blocks.keep_rendered(block, "late", first)
+    await store.blocks.keep_rendered(await _info(store, block), "one two", second)
+    await store.blocks.keep_rendered(await _info(store, block), "late", first)
 
     assert [shown.content for shown in await store.blocks.rendered_blocks("iris")] == ["one two"]
     assert await _found(store, "two") == ["one two"]
@@ -377,9 +382,9 @@ async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(s
 async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteStore) -> None:
     info = BlockInfo(id="", agent_id="iris", label="notes")
     block = await store.blocks.create(info, _change(b"1"))
-    first = await store.blocks.version(block)
-    await store.blocks.keep_snapshot(block, first, b"all")
-    await store.blocks.merge(block, first, lambda others: _change(b"2"))
+    first = (await _info(store, block)).version
+    await store.blocks.keep_snapshot(await _info(store, block), first, b"all")
+    await store.blocks.merge(block, first, lambda moment: _change(b"2"))
 
     chain = await store.blocks.chain(block)
 
@@ -390,10 +395,10 @@ async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteStore) -
 
 async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteStore) -> None:
     block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
-    before = await store.blocks.version(block)
+    before = (await _info(store, block)).version
 
-    assert await store.blocks.merge(block, 0, lambda others: None) == before
-    assert await store.blocks.version(block) == before
+    assert await store.blocks.merge(block, 0, lambda moment: None) == before
+    assert (await _info(store, block)).version == before
 
 
 async def test_a_label_is_taken_once_for_each_agent(store: SqliteStore) -> None:
@@ -430,4 +435,4 @@ async def test_a_deleted_block_is_gone_with_its_changes(store: SqliteStore) -> N
     assert await store.blocks.find("iris", "notes") is None
     assert await _found(store, "one") == []
     with pytest.raises(weft.StoreError, match="deleted meanwhile"):
-        await store.blocks.merge(block, 0, lambda others: _change(b"2"))
+        await store.blocks.merge(block, 0, lambda moment: _change(b"2"))

@@ -24,19 +24,10 @@ from urllib.parse import quote
 from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc, VersionVector
 
 from weft.errors import StoreError
-from weft.memory.border import (
-    apply_unless_changed,
-    guarded,
-    masked_json,
-    mentions,
-    pack,
-    text_steps,
-    unpack,
-    value_of,
-)
+from weft.memory.border import guarded, masked_json, pack, set_fields, split, text_steps, unpack, value_of
 from weft.memory.carry import carry, stepped
 from weft.memory.events import BlockChanged, Subscription
-from weft.store.base import Update
+from weft.store.base import Chain, Update
 from weft.types.schema import (
     BlockSchema,
     CompositeSchema,
@@ -75,6 +66,7 @@ class BlockDoc:
         self._doc = LoroDoc() if doc is None else doc
         self._events: deque[DiffEvent] = deque()
         self._callbacks: list[Callable[[BlockChanged], object]] = []
+        self._quiet = 0
         with self._loro("prepared"):
             if peer is not None:
                 self._doc.peer_id = peer
@@ -108,7 +100,7 @@ class BlockDoc:
         """End the current edit and tell the subscribers."""
         with self._loro("saved"):
             self._doc.commit()
-        self._tell()
+        self.tell()
 
     def version(self) -> bytes:
         """Which edits the document has, of which process: what `export_since` counts from.
@@ -150,7 +142,7 @@ class BlockDoc:
             # Several at once are merged from scratch: 50 MB of text took more memory than there was.
             alone = len(updates) == 1
             status = self._doc.import_(updates[0]) if alone else self._doc.import_batch(list(updates))
-        self._tell()
+        self.tell()
         return status.pending is None
 
     def follow(self, updates: Sequence[Update]) -> bool:
@@ -168,7 +160,7 @@ class BlockDoc:
                 if self._doc.import_(update.blob).pending is not None:
                     return False
             at = self.frontiers()
-        self._tell()
+        self.tell()
         return True
 
     def at(self, frontiers: bytes) -> BlockDoc:
@@ -182,32 +174,41 @@ class BlockDoc:
         """The same document with a text in all of its changes made unreadable; None if it is in none.
 
         As many characters stand there as before, so that every later change still fits.
-
-        Raises:
-            StoreError: it was written in pieces, so that no change holds it whole.
         """
         self.commit()
         with self._loro("rewritten"):
             changes = self._doc.export_json_updates(VersionVector(), self._doc.oplog_vv)
             hidden, count = masked_json(changes, text)
-            if count:
-                rewritten = LoroDoc()
-                rewritten.import_json_updates(hidden)
-            shown = (rewritten if count else self._doc).get_deep_value()
-        if mentions(shown, text):
-            raise StoreError(f"The block {self.label!r} holds the text in pieces: delete the block.")
-        if not count:
-            return None
+            if not count:
+                return None
+            rewritten = LoroDoc()
+            rewritten.import_json_updates(hidden)
         return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=rewritten)
 
-    def become(self, snapshot: bytes) -> None:
-        """Start again from a snapshot of the same changes. What was edited here since stays."""
-        self.commit()
-        with self._loro("read again"):
-            fresh = LoroDoc()
-            fresh.import_(snapshot)
-            fresh.import_(self._doc.export(ExportMode.Updates(fresh.oplog_vv)))
-            self._doc, self._subscription = fresh, fresh.subscribe_root(self._events.append)
+    def values(self) -> Any:
+        """All that the document holds, shown by its schema or not."""
+        with self._loro("read"):
+            return self._doc.get_deep_value()
+
+    def become(self, chain: Chain, *, keep_edits: bool) -> tuple[bytes, bytes]:
+        """Start again from what is on disk, with or without the edits that are only here.
+
+        The version and the point of what is on disk.
+        """
+        fresh = BlockDoc.load(
+            schema=self.schema,
+            label=self.label,
+            updates=[chain.snapshot] if chain.snapshot else (),
+            later=chain.updates,
+        )
+        saved = fresh.version(), fresh.frontiers()
+        with self.lock:
+            if keep_edits:
+                fresh.import_updates([self.export_since(saved[0])])
+            with self._loro("read again"):
+                self._doc = fresh._doc
+                self._subscription = self._doc.subscribe_root(self._events.append)
+        return saved
 
     def carried(self, text: str, seen: bytes | None) -> str:
         """A whole new text for what was seen at a point, with what was written after that point kept."""
@@ -218,22 +219,23 @@ class BlockDoc:
             back, forth = text_steps(self._doc.diff(now, then)), text_steps(self._doc.diff(then, now))
         return carry(stepped(self.text(), back), text, forth)
 
-    def inverse(self, before: bytes, after: bytes) -> bytes | None:
-        """An update that undoes what happened between two points and keeps what came later.
+    def reverse(self, before: bytes, after: bytes) -> bool:
+        """Undo what happened between two points and keep what came later; whether that changed anything.
 
-        It is not merged yet: pass it to `import_updates`. None if there is nothing to undo. A field that was
-        set again since is left alone; the undo, made in the past, could otherwise win over that later value.
+        A field that was set again since is left alone. Fields are set anew: a value written in the past would
+        lose against each later one. All else is undone there, where places are still right, and merged.
         """
-        self.commit()
+        held = self.version()
         with self._loro("undone"):
-            start, end = Frontiers.decode(before), Frontiers.decode(after)
+            start, end, now = Frontiers.decode(before), Frontiers.decode(after), self._doc.oplog_frontiers
+            fields, rest = split(self._doc.diff(end, start), self._doc.diff(end, now))
             fork = self._doc.fork_at(end)
-            known = fork.oplog_vv
-            apply_unless_changed(
-                fork, self._doc.diff(end, start), self._doc.diff(end, self._doc.oplog_frontiers)
-            )
+            fork.apply_diff(rest)
             fork.commit()
-            return None if fork.oplog_vv == known else fork.export(ExportMode.Updates(self._doc.oplog_vv))
+            self._doc.import_(fork.export(ExportMode.Updates(self._doc.oplog_vv)))
+            set_fields(self._doc, fields)
+        self.tell()
+        return self.version() != held
 
     def subscribe_root(self, callback: Callable[[BlockChanged], object]) -> Subscription:
         """Call back after each commit and each merge that changed something."""
@@ -242,8 +244,20 @@ class BlockDoc:
         self._callbacks.append(own)
         return Subscription(self._callbacks, own)
 
-    def _tell(self) -> None:
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nobody is told of changes until `tell`: a subscriber must not run while a transaction is open."""
+        with self.lock:
+            self._quiet += 1
+            try:
+                yield
+            finally:
+                self._quiet -= 1
+
+    def tell(self) -> None:
         """Call the subscribers, outside of Loro and, unless the caller holds it, outside of the lock."""
+        if self._quiet:
+            return
         with self.lock:
             changes = [BlockChanged(label=self.label, triggered_by=_trigger(event)) for event in self._events]
             self._events.clear()

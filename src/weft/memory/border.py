@@ -48,23 +48,31 @@ def unpack(version: bytes) -> VersionVector:
     return vector
 
 
-def apply_unless_changed(doc: LoroDoc, wanted: DiffBatch, later: DiffBatch) -> None:
-    """Apply a diff, but for the values of maps that a later diff changed too."""
-    rest = DiffBatch()
+def split(wanted: DiffBatch, later: DiffBatch) -> tuple[list[tuple[str, str, Any]], DiffBatch]:
+    """A diff in two: the values of maps, but for those that a later diff changed too; and all else."""
+    fields, rest = list[tuple[str, str, Any]](), DiffBatch()
     changed = {(str(root), key) for root, diff in later.get_diff() for key in _keys(diff)}
     for root, diff in wanted.get_diff():
         if not isinstance(diff, Diff.Map) or not isinstance(root, ContainerID.Root):
             rest.push(root, diff)
             continue
-        fields = doc.get_map(root.name)
-        for key, found in diff.diff.updated.items():
-            if (str(root), key) in changed:
-                continue
-            if found is None:
-                fields.delete(key)
-            else:
-                fields.insert(key, value_of(found))
-    doc.apply_diff(rest)
+        fields += [
+            (root.name, key, None if found is None else value_of(found))
+            for key, found in diff.diff.updated.items()
+            if (str(root), key) not in changed
+        ]
+    return fields, rest
+
+
+def set_fields(doc: LoroDoc, fields: Sequence[tuple[str, str, Any]]) -> None:
+    """Give maps these values; None takes one away."""
+    for name, key, value in fields:
+        held = doc.get_map(name)
+        if value is not None:
+            held.insert(key, value)
+        elif key in held:
+            held.delete(key)
+    doc.commit()
 
 
 def _keys(diff: Diff) -> Sequence[str]:
@@ -100,7 +108,9 @@ def masked_json(changes: str, text: str) -> tuple[str, int]:
             return value.replace(text, _COVER * len(text))
         if isinstance(value, list):
             return [masked(item) for item in value]
-        return {key: masked(item) for key, item in value.items()} if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            return {masked(key): masked(item) for key, item in value.items()}
+        return value
 
     data = json.loads(changes)
     for change in data["changes"]:
@@ -114,5 +124,6 @@ def mentions(value: Any, text: str) -> bool:
     """Whether a text is anywhere in a value."""
     if isinstance(value, str):
         return text in value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(mentions(item, text) for item in inner)
+    if isinstance(value, dict):
+        return any(mentions(part, text) for pair in value.items() for part in pair)
+    return isinstance(value, list) and any(mentions(item, text) for item in value)

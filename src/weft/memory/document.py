@@ -76,7 +76,8 @@ class Document:
 
     Edits can be read at once, and by every handle of the block. Subscribers hear of them on `commit`, others
     once the store has persisted them. `is_system` passes over the permission and the read-only marks, never
-    over limits and types. Operations of a section's own schema take `section=`.
+    over limits and types; `keeper` is what must live as long as the handle. Operations of a section's own
+    schema take `section=`.
     """
 
     def __init__(
@@ -87,20 +88,11 @@ class Document:
         permission: Permission = Permission.READ_WRITE,
         consented: bool = False,
         append_only: bool = False,
+        keeper: object = None,
     ) -> None:
-        self._block = block
+        self._block, self._keeper = block, keeper
         self.accessor, self.permission, self.consented = accessor, permission, consented
         self.append_only = append_only
-
-    def on(self, block: BlockDoc) -> Document:
-        """The same handle on another state of the block."""
-        return Document(
-            block,
-            accessor=self.accessor,
-            permission=self.permission,
-            consented=self.consented,
-            append_only=self.append_only,
-        )
 
     @property
     def label(self) -> str:

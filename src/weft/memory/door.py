@@ -30,6 +30,7 @@ class Access:
             permission=self.permission,
             consented=consented,
             append_only=self.append_only,
+            keeper=held,
         )
 
 

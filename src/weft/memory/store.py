@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from weft.errors import PermissionDenied, StoreError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
@@ -13,7 +13,6 @@ from weft.memory.cache import BlockCache
 from weft.memory.document import Document
 from weft.memory.door import Access, Door
 from weft.memory.forget import masked_blocks
-from weft.memory.history import redoable, undoable
 from weft.memory.permission import Action, Consent, RefuseAll, check, wider
 from weft.memory.render import render
 from weft.memory.shown import Shown
@@ -36,6 +35,8 @@ from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
 _PLAIN_TEXT = TextSchema()
 _SETTLED = (BlockType.CORE, BlockType.LOG)
 _PLAIN_SEARCH = SearchOptions()
+_TRIES = 3
+"""How often texts are kept anew while somebody else goes on changing their blocks."""
 
 
 class MemoryStore:
@@ -130,8 +131,12 @@ class MemoryStore:
 
     async def keep_texts(self, agent_id: str | None = None) -> None:
         """Keep the texts of blocks that changed: those an agent may read, or all."""
-        for info in await self._rows.stale(agent_id):
-            await self._cache.keep_text(await self._cache.find(info))
+        for _ in range(_TRIES):
+            stale = await self._rows.stale(agent_id)
+            for info in stale:
+                await self._cache.keep_text(await self._cache.find(info))
+            if not stale:
+                break
 
     async def update_block_text(
         self, agent_id: str, label: str, text: str, *, is_system: bool = False
@@ -141,35 +146,31 @@ class MemoryStore:
         Whoever read the block before changes what they read: what others wrote in between stays.
         """
         held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        async with held.lock:
-            seen = self._shown.taken(held)
+        seen = self._shown.taken(held)
 
-            def edit() -> None:
-                document.set_text(held.doc.carried(text, seen), is_system=is_system)
+        def edit() -> None:
+            document.set_text(held.doc.carried(text, seen), is_system=is_system)
 
-            await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
+        await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def append_to_block(self, agent_id: str, label: str, text: str, *, is_system: bool = False) -> None:
         held, document = await self._door.writable(agent_id, label, Action.APPEND, is_system=is_system)
-        async with held.lock:
-            edit = partial(document.append_text, text, is_system=is_system)
-            await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
+        edit = partial(document.append_text, text, is_system=is_system)
+        await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def replace_in_block(
         self, agent_id: str, label: str, old: str, new: str, *, is_system: bool = False
     ) -> bool:
         """Replace the first occurrence; whether there was one."""
         held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        async with held.lock:
-            edit = partial(document.replace_text, old, new, is_system=is_system)
-            return await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
+        edit = partial(document.replace_text, old, new, is_system=is_system)
+        return await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
         """Write what was edited through a document."""
         access = await self._door.required(agent_id, label)
         held = await self._cache.find(access.info)
-        async with held.lock:
-            await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+        await self._cache.save(held, author=_author(agent_id, is_system=is_system))
 
     # --- what a block is
 
@@ -221,7 +222,7 @@ class MemoryStore:
     async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
         access = await self._door.required(agent_id, label)
         await self._door.allow(Action.OVERWRITE, access, agent_id, is_system=is_system)
-        await self._rows.update(replace(access.info, **changes))
+        await self._rows.update(access.info.id, changes)
 
     # --- sharing
 
@@ -282,20 +283,11 @@ class MemoryStore:
         """Bring back what was undone last, if nothing was edited since; whether there was anything."""
         return await self._reverse(agent_id, label, "redo", is_system=is_system)
 
-    async def _reverse(self, agent_id: str, label: str, kind: Any, *, is_system: bool) -> bool:
-        await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        author = _author(agent_id, is_system=is_system)
-        held = await self._cache.get((await self._door.required(agent_id, label)).info)
-        async with held.lock:
-            history = await self._rows.history(held.block_id)
-            target = undoable(history) if kind == "undo" else redoable(history)
-            states = None if target is None else await self._rows.states(held.block_id, target.version)
-            inverse = None if states is None else held.doc.inverse(*states)
-            if target is None or inverse is None:
-                return False
-            held.doc.import_updates([inverse])
-            await self._cache.save(held, author=author, kind=kind, undoes=target.version)
-        return True
+    async def _reverse(
+        self, agent_id: str, label: str, kind: Literal["undo", "redo"], *, is_system: bool
+    ) -> bool:
+        held, _ = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        return await self._cache.reverse(held, kind, author=_author(agent_id, is_system=is_system))
 
     async def masked(self, text: str) -> list[MaskedBlock]:
         """Every block that holds or held a text, with it made unreadable; nothing is written."""

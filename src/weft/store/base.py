@@ -83,8 +83,17 @@ class MaskedBlock:
     rendered: str
 
 
-Merge = Callable[[Sequence[Update]], Change | None]
-"""Given the changes since, merges them and says what to record on top, if anything. It may be asked twice."""
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A block while nobody else can write it: what was changed since, and all that came before."""
+
+    others: Sequence[Update]
+    history: Callable[[], Sequence[BlockVersion]]
+    states: Callable[[int], tuple[bytes, bytes] | None]
+
+
+Merge = Callable[[Moment], Change | None]
+"""Merges what was changed since and says what to record on top, if anything. It may be asked twice."""
 
 
 class MessageLog(Protocol):
@@ -138,7 +147,9 @@ class BlockRows(Protocol):
 
     async def everyone(self) -> Sequence[BlockInfo]: ...
 
-    async def update(self, info: BlockInfo) -> None: ...
+    async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
+        """Change some of what a block is, and nothing else of it."""
+        ...
 
     async def delete(self, block_id: str) -> None: ...
 
@@ -146,7 +157,9 @@ class BlockRows(Protocol):
         """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
         ...
 
-    async def keep_rendered(self, block_id: str, rendered: str, version: int) -> None: ...
+    async def keep_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
+        """Keep the text of a block at a version, unless the block became another one meanwhile."""
+        ...
 
     async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]: ...
 
@@ -162,7 +175,7 @@ class BlockRows(Protocol):
         """Keep a change that is made on top of everything, while nobody else can; its number."""
         ...
 
-    async def keep_snapshot(self, block_id: str, seq: int, blob: bytes) -> None: ...
+    async def keep_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None: ...
 
     async def history(self, block_id: str) -> Sequence[BlockVersion]: ...
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import builtins
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import apsw
 
 from weft.errors import StoreError
-from weft.store.base import Chain, Change, Merge, Update
+from weft.store.base import Chain, Change, Merge, Moment, Update
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import moment, new_id, storable
@@ -26,6 +27,9 @@ _COLUMNS = (
     "id, agent_id, label, description, block_type, permission, "
     "char_limit, pinned, schema, version, updated_at, epoch"
 )
+
+
+_SETTABLE = {name: name for name in ("block_type", "schema", "permission", "char_limit", "pinned")}
 
 
 class SqliteBlocks:
@@ -67,14 +71,12 @@ class SqliteBlocks:
         query = f"select {_COLUMNS} from blocks order by created_at, id"
         return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query)])]
 
-    async def update(self, info: BlockInfo) -> None:
-        """Change what a block is, not what it holds; how it is shown may change too."""
-        query = (
-            "update blocks set agent_id = ?, label = ?, description = ?, block_type = ?, schema = ?, "
-            "permission = ?, char_limit = ?, pinned = ?, updated_at = ?, rendered_version = 0 where id = ?"
-        )
-        values = (*_described(info), time.time(), info.id)
-        await self._database.write(lambda db: db.execute(query, values).get)
+    async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
+        """Change some of what a block is, not what it holds; how it is shown may change too."""
+        columns = ", ".join(f"{_SETTABLE[name]} = ?" for name in changes)
+        query = f"update blocks set {columns}, updated_at = ?, rendered_version = 0 where id = ?"
+        values = [dump_json(dict(v)) if isinstance(v, Mapping) else v for v in changes.values()]
+        await self._database.write(lambda db: db.execute(query, (*values, time.time(), block_id)).get)
 
     async def stale(self, agent_id: str | None) -> builtins.list[BlockInfo]:
         """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
@@ -84,18 +86,21 @@ class SqliteBlocks:
         values = () if agent_id is None else (agent_id,)
         return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, values)])]
 
-    async def keep_rendered(self, block_id: str, rendered: str, version: int) -> None:
-        """Keep the text of a block at a version, to be shown and searched; an older one changes nothing."""
+    async def keep_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
+        """Keep the text of a block at a version, to be shown and searched; an older one changes nothing.
+
+        Nor does the text of a block that has another schema now, or whose changes were made unreadable.
+        """
 
         def work(db: apsw.Connection) -> None:
             text, now = storable(rendered), time.time()
             kept = db.execute(
                 "update blocks set rendered = ?, rendered_version = ? where id = ? and rendered_version < ? "
-                "returning agent_id, label",
-                (text, version, block_id, version),
+                "and schema = ? and epoch = ? returning agent_id, label",
+                (text, version, info.id, version, dump_json(dict(info.schema)), info.epoch),
             ).fetchone()
             if kept is not None:
-                index_text(db, ("block", block_id), f"{kept[1]}\n{text}", (str(kept[0]), "", ""), now)
+                index_text(db, ("block", info.id), f"{kept[1]}\n{text}", (str(kept[0]), "", ""), now)
 
         await self._database.write(work)
 
@@ -123,10 +128,6 @@ class SqliteBlocks:
         """Everything that is stored of a block's content."""
         return await self._database.read(lambda db: _chain(db, block_id))
 
-    async def version(self, block_id: str) -> int:
-        query = "select version from blocks where id = ?"
-        return int(await self._database.read(lambda db: db.execute(query, (block_id,)).get) or 0)
-
     async def since(self, block_id: str, seq: int) -> builtins.list[Update]:
         """The changes after one."""
         return await self._database.read(lambda db: _since(db, block_id, seq))
@@ -145,29 +146,31 @@ class SqliteBlocks:
 
         def work(db: apsw.Connection) -> int:
             version = _version(db, block_id)
-            change = merge(_since(db, block_id, since))
+            moment = Moment(
+                others=_since(db, block_id, since),
+                history=lambda: _history(db, block_id),
+                states=lambda seq: _states(db, block_id, seq),
+            )
+            change = merge(moment)
             return version if change is None else _record(db, block_id, change)
 
         return await self._database.write(work)
 
-    async def keep_snapshot(self, block_id: str, seq: int, blob: bytes) -> None:
+    async def keep_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None:
         """Let a snapshot stand for all changes up to one; they stay for history."""
-        query = "insert or replace into block_snapshots values(?, ?, ?)"
-        await self._database.write(lambda db: db.execute(query, (block_id, seq, blob)).get)
+        query = (
+            "insert or replace into block_snapshots select id, ?, ? from blocks where id = ? and epoch = ?"
+        )
+        values = (seq, blob, info.id, info.epoch)
+        await self._database.write(lambda db: db.execute(query, values).get)
 
     async def history(self, block_id: str) -> builtins.list[BlockVersion]:
         """Every recorded change, oldest first."""
-        query = "select seq, kind, author, at, undoes from block_updates where block_id = ? order by seq"
-        rows = await self._database.read(lambda db: [*db.execute(query, (block_id,))])
-        return [
-            BlockVersion(version=seq, kind=kind, author=author, at=moment(at), undoes=undoes)
-            for seq, kind, author, at, undoes in rows
-        ]
+        return await self._database.read(lambda db: _history(db, block_id))
 
     async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
         """The document's state before and after one change."""
-        query = "select before, after from block_updates where block_id = ? and seq = ?"
-        return await self._database.read(lambda db: db.execute(query, (block_id, seq)).fetchone())
+        return await self._database.read(lambda db: _states(db, block_id, seq))
 
     async def share(self, block_id: str, agent_id: str, permission: Permission) -> None:
         query = "insert or replace into block_shares values(?, ?, ?)"
@@ -215,6 +218,20 @@ def _version(db: apsw.Connection, block_id: str) -> int:
 def _since(db: apsw.Connection, block_id: str, seq: int) -> list[Update]:
     query = "select seq, blob, before from block_updates where block_id = ? and seq > ? order by seq"
     return [Update(*row) for row in db.execute(query, (block_id, seq))]
+
+
+def _history(db: apsw.Connection, block_id: str) -> list[BlockVersion]:
+    query = "select seq, kind, author, at, undoes from block_updates where block_id = ? order by seq"
+    return [
+        BlockVersion(version=seq, kind=kind, author=author, at=moment(at), undoes=undoes)
+        for seq, kind, author, at, undoes in db.execute(query, (block_id,))
+    ]
+
+
+def _states(db: apsw.Connection, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
+    query = "select before, after from block_updates where block_id = ? and seq = ?"
+    found = db.execute(query, (block_id, seq)).fetchone()
+    return None if found is None else (found[0], found[1])
 
 
 def _chain(db: apsw.Connection, block_id: str) -> Chain:

@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -52,7 +52,7 @@ class _Job(Generic[T]):
             else:
                 self.future.set_result(result)  # type: ignore[arg-type]
 
-        if not self.loop.is_closed():
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             self.loop.call_soon_threadsafe(settle)
 
 
@@ -101,11 +101,14 @@ class Database:
 
     def _compact_now(self) -> None:
         with translated(self.path):
-            own = self._writer if self._in_memory else _connect(self.path)
-            own.execute("vacuum")
-            own.execute("pragma wal_checkpoint(truncate)")
-            if own is not self._writer:
-                own.close()
+            own = nullcontext(self._writer) if self._in_memory else closing(_connect(self.path))
+            with own as connection:
+                connection.execute("vacuum")
+                busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
+        if busy and not self._in_memory:
+            raise StoreError(
+                f"Another program reads {self.path}, so old pages of it are still there: close it, try again."
+            )
 
     async def close(self) -> None:
         """Finish what was asked for, then let go of the file."""

@@ -1,0 +1,56 @@
+"""Values that every provider takes: text that UTF-8 can hold, data that JSON can hold, names and ids in the
+letters that are allowed. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from weft.types.neutral import sendable
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+_DEEPEST = 40
+
+
+def text(value: str) -> str:
+    """The text without NUL and lone surrogates."""
+    return sendable(value)[0]
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value as JSON data. What JSON cannot hold becomes text, a number without an end becomes null."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth >= _DEEPEST:
+        return text(str(value)[:200])
+    if isinstance(value, Mapping):
+        return {text(str(key)): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return [plain(item, depth + 1) for item in items]
+    return text(str(value))
+
+
+def name(value: str) -> str:
+    """A tool's name in the letters all providers take; another name never becomes the same one."""
+    if _NAME.fullmatch(value):
+        return value
+    return f"{_NOT_IN_NAMES.sub('_', value)[:48]}_{digest(value)}"
+
+
+def digest(value: str) -> str:
+    return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def compact(value: Any) -> str:
+    """JSON as it is sent: no spaces, in the order given, always the same bytes for the same value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

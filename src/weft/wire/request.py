@@ -1,0 +1,105 @@
+"""What every dialect starts from: a context whose messages are repaired and whose tools are all declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.errors import EmptyMessage
+from weft.types.context import Context
+from weft.types.message import Message, ToolDefinition
+from weft.types.section import Place, Stability
+from weft.wire import clean
+from weft.wire.models import DEFAULT, Model, known
+from weft.wire.repair import repair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A context, ready to be written in a provider's dialect."""
+
+    provider: str
+    model: str
+    system: tuple[str, ...]
+    """The system text in parts: after each but the last, what came so far is stable."""
+    messages: Sequence[Message]
+    tools: Sequence[ToolDefinition]
+    max_output_tokens: int | None
+    stream: bool
+    window: int
+
+    @property
+    def row(self) -> Model:
+        return known(self.model)
+
+    @property
+    def system_text(self) -> str:
+        return "".join(self.system)
+
+
+def request(
+    provider: str, context: Context, *, model: str | None, max_output_tokens: int | None, stream: bool
+) -> Request:
+    """The context, repaired for a provider.
+
+    Raises:
+        EmptyMessage: there is nothing to answer.
+    """
+    if not clean.text(context.current_message).strip():
+        raise EmptyMessage
+    chosen = model or context.model or (context.receipt.model if context.receipt else "") or DEFAULT[provider]
+    system, said = context.to_api_messages()
+    messages, _ = repair(provider, said)
+    limit = context.receipt.limit if context.receipt else 0
+    return Request(
+        provider=provider,
+        model=chosen,
+        system=_parts(context, clean.text(system)),
+        messages=messages,
+        tools=_declared(context.tools, messages),
+        max_output_tokens=max_output_tokens,
+        stream=stream,
+        window=limit or known(chosen).window,
+    )
+
+
+def _parts(context: Context, system: str) -> tuple[str, ...]:
+    """The system text, cut where what never changes ends and what lasts for a session begins."""
+    static = list[str]()
+    for section in context.sections:
+        if section.place == Place.SYSTEM:
+            if section.stability != Stability.STATIC:
+                break
+            static.append(section.text)
+    for joint in ("\n\n", ""):
+        head = clean.text(joint.join(static))
+        if head.strip() and system.startswith(head) and system[len(head) :].strip():
+            return head, system[len(head) :]
+    return (system,) if system.strip() else ()
+
+
+def _declared(tools: Sequence[ToolDefinition], messages: Sequence[Message]) -> list[ToolDefinition]:
+    """The tools that are offered, each name once; and those that were called and are offered no longer."""
+    found: dict[str, ToolDefinition] = {}
+    for tool in tools:
+        name = clean.name(tool.name)
+        found.setdefault(
+            name,
+            ToolDefinition(
+                name=name,
+                description=tool.description and clean.text(tool.description),
+                parameters=_schema(clean.plain(tool.parameters)),
+            ),
+        )
+    called = {call.name for message in messages for call in message.tool_calls}
+    for name in sorted(called - set(found)):
+        found[name] = ToolDefinition(name=name, parameters=_schema({}))
+    return list(found.values())
+
+
+def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose top is an object, as every provider wants it."""
+    if parameters.get("type") == "object":
+        return {**parameters, "properties": parameters.get("properties") or {}}
+    return {"type": "object", "properties": {}}
