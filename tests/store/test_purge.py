@@ -113,20 +113,58 @@ async def test_every_kind_of_block_is_purged(tmp_path: Path) -> None:
     assert_gone(tmp_path)
 
 
-async def test_a_text_in_pieces_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
-    async with await weft.open(tmp_path / "w.db") as store:
-        session = await store.sessions.new("a", "b", "c")
-        await store.messages.append(session.id, user("abcdef"))
+async def test_a_text_in_pieces_is_purged_with_the_history_of_its_block(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store, await weft.open(tmp_path / "w.db") as other:
         await store.memory.create_block("iris", "notes")
-        await store.memory.append_to_block("iris", "notes", "af")
-        document = await store.memory.get_block("iris", "notes")
+        for number in ("hunter1111", "hunter2222", "none"):
+            await store.memory.update_block_text("iris", "notes", f"token: {number}")
+        document = await other.memory.get_block("iris", "notes")
         assert document is not None
-        document.replace_text("af", "abcdef")
-        await store.memory.persist_block("iris", "notes")
 
-        with pytest.raises(weft.StoreError, match="'notes' holds the text in pieces: delete the block"):
-            await store.purge("abcdef")
+        await store.purge("hunter2222")
 
-        assert [message.content for message in await store.messages.all(session.id)] == ["abcdef"]
+        assert await other.memory.get_rendered_content("iris", "notes") == "token: none"
+        await other.memory.append_to_block("iris", "notes", "!")
+        assert await store.memory.get_rendered_content("iris", "notes") == "token: none!"
+        assert document.render() == "token: none!"
+        history = await store.memory.block_history("iris", "notes")
+        assert [entry.author for entry in history] == ["system", "iris"]
+        assert await store.memory.block_at("iris", "notes", history[0].version) == "token: none"
+        assert await store.check() == []
+    assert_gone(tmp_path)
+
+
+async def test_who_holds_the_block_meanwhile_does_not_bring_the_text_back(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store, await weft.open(tmp_path / "w.db") as other:
+        await store.memory.create_block("iris", "notes")
+        await store.memory.append_to_block("iris", "notes", f"{PASSAGE} ")
+        document = await other.memory.get_block("iris", "notes")
+        assert document is not None
+        await store.memory.append_to_block("iris", "notes", "more ")
+        document.append_text("mine")
+
+        await store.purge(PASSAGE)
+        await other.memory.persist_block("iris", "notes")
+        await other.memory.rendered_blocks("iris")
+        for _ in range(120):
+            await other.memory.append_to_block("iris", "notes", ".")
+
+        text = await store.memory.get_rendered_content("iris", "notes") or ""
+        assert COVERED in text
+        assert "more" in text
+        assert "mine" in text
+    assert_gone(tmp_path)
+
+
+async def test_a_key_of_a_table_is_purged_too_and_no_text_is_none(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store:
+        await store.memory.create_block("iris", "list", schema=ListSchema())
+        document = await store.memory.get_block("iris", "list")
+        assert document is not None
+        document.push_item({PASSAGE: 1, "b": 2})
+        await store.memory.persist_block("iris", "list")
+
+        assert await store.purge(PASSAGE) == 1
         with pytest.raises(weft.StoreError, match="nothing to purge"):
             await store.purge(" ")
+    assert_gone(tmp_path)

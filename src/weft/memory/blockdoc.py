@@ -18,19 +18,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
-from loro import DiffEvent, EventTriggerKind, ExportMode, Frontiers, LoroDoc, VersionVector
+from loro import DiffEvent, ExportMode, Frontiers, LoroDoc
 
 from weft.errors import StoreError
-from weft.memory.border import guarded, masked_json, pack, set_fields, split, text_steps, unpack, value_of
+from weft.memory.border import (
+    covers,
+    guarded,
+    masked,
+    pack,
+    rebuilt,
+    set_fields,
+    split,
+    text_steps,
+    trigger,
+    unpack,
+    value_of,
+)
 from weft.memory.carry import carry, stepped
 from weft.memory.events import BlockChanged, Subscription
 from weft.store.base import Chain, Update
 from weft.types.schema import (
     BlockSchema,
-    CompositeSchema,
     FieldDef,
     ListSchema,
     LogSchema,
@@ -167,33 +178,33 @@ class BlockDoc:
         """The document as it was then, on its own: edits to it do not reach this one."""
         self.commit()
         with self._loro("read at an earlier version"):
-            past = self._doc.fork_at(Frontiers.decode(frontiers))
-        return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=past)
+            return self._like(self._doc.fork_at(Frontiers.decode(frontiers)))
 
     def without(self, text: str) -> BlockDoc | None:
-        """The same document with a text in all of its changes made unreadable; None if it is in none.
-
-        As many characters stand there as before, so that every later change still fits.
-        """
+        """The same document with a text in all of its changes made unreadable; None if it is in none."""
         self.commit()
         with self._loro("rewritten"):
-            changes = self._doc.export_json_updates(VersionVector(), self._doc.oplog_vv)
-            hidden, count = masked_json(changes, text)
-            if not count:
-                return None
-            rewritten = LoroDoc()
-            rewritten.import_json_updates(hidden)
-        return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=rewritten)
+            found = masked(self._doc, text)
+        return None if found is None else self._like(found)
+
+    def rebuilt(self) -> BlockDoc:
+        """A document that holds the same and has no history."""
+        self.commit()
+        with self._loro("rebuilt"):
+            return self._like(rebuilt(self._doc))
+
+    def _like(self, doc: LoroDoc) -> BlockDoc:
+        return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=doc)
 
     def values(self) -> Any:
         """All that the document holds, shown by its schema or not."""
         with self._loro("read"):
             return self._doc.get_deep_value()
 
-    def become(self, chain: Chain, *, keep_edits: bool) -> tuple[bytes, bytes]:
-        """Start again from what is on disk, with or without the edits that are only here.
+    def become(self, chain: Chain, *, edits_since: bytes | None) -> tuple[bytes, bytes]:
+        """Start again from what is on disk, with the edits since a version that are only here, or without.
 
-        The version and the point of what is on disk.
+        If that has another history by now, edits of the old one cannot be kept. Its version and its point.
         """
         fresh = BlockDoc.load(
             schema=self.schema,
@@ -203,8 +214,8 @@ class BlockDoc:
         )
         saved = fresh.version(), fresh.frontiers()
         with self.lock:
-            if keep_edits:
-                fresh.import_updates([self.export_since(saved[0])])
+            if edits_since is not None and covers(saved[0], edits_since):
+                fresh.import_updates([self.export_since(edits_since)])
             with self._loro("read again"):
                 self._doc = fresh._doc
                 self._subscription = self._doc.subscribe_root(self._events.append)
@@ -259,7 +270,7 @@ class BlockDoc:
         if self._quiet:
             return
         with self.lock:
-            changes = [BlockChanged(label=self.label, triggered_by=_trigger(event)) for event in self._events]
+            changes = [BlockChanged(label=self.label, triggered_by=trigger(event)) for event in self._events]
             self._events.clear()
         for change in changes:
             for callback in tuple(self._callbacks):
@@ -293,9 +304,6 @@ class BlockDoc:
             return self.items(f"{place}items")
         if isinstance(schema, LogSchema):
             return self.newest(f"{place}entries", schema.display_limit)
-        return self._sections(schema, place)
-
-    def _sections(self, schema: CompositeSchema, place: str) -> dict[str, Any]:
         return {
             part.name: self.content(part.schema, self.section(part.name, place)) for part in schema.sections
         }
@@ -389,9 +397,3 @@ def _root(place: str, field: FieldDef) -> str:
 
 def _whole(counted: float) -> int | float:
     return int(counted) if counted.is_integer() else counted
-
-
-def _trigger(event: DiffEvent) -> Literal["local", "import", "checkout"]:
-    if event.triggered_by == EventTriggerKind.Local:
-        return "local"
-    return "import" if event.triggered_by == EventTriggerKind.Import else "checkout"

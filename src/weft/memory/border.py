@@ -6,9 +6,20 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from struct import Struct
-from typing import Any
+from typing import Any, Literal
 
-from loro import ID, ContainerID, Diff, DiffBatch, LoroDoc, TextDelta, ValueOrContainer, VersionVector
+from loro import (
+    ID,
+    ContainerID,
+    Diff,
+    DiffBatch,
+    DiffEvent,
+    EventTriggerKind,
+    LoroDoc,
+    TextDelta,
+    ValueOrContainer,
+    VersionVector,
+)
 
 from weft.errors import StoreError
 from weft.memory.carry import Step
@@ -29,6 +40,19 @@ def guarded(failed: str) -> Iterator[None]:
         raise
     except BaseException as error:
         raise StoreError(f"{failed}: {error}.") from error
+
+
+def covers(version: bytes, other: bytes) -> bool:
+    """Whether a version has every edit that another one has."""
+    ends = dict(_PEER.iter_unpack(version))
+    return all(ends.get(peer, 0) >= end for peer, end in _PEER.iter_unpack(other))
+
+
+def trigger(event: DiffEvent) -> Literal["local", "import", "checkout"]:
+    """Through whom a document changed."""
+    if event.triggered_by == EventTriggerKind.Local:
+        return "local"
+    return "import" if event.triggered_by == EventTriggerKind.Import else "checkout"
 
 
 def value_of(found: ValueOrContainer | None) -> Any:
@@ -97,27 +121,43 @@ def _step(delta: TextDelta) -> Step:
     return -delta.delete if isinstance(delta, TextDelta.Delete) else 0
 
 
-def masked_json(changes: str, text: str) -> tuple[str, int]:
-    """Changes as JSON with a text in what was written covered, character by character; how often it was."""
-    count = 0
+def masked(doc: LoroDoc, text: str) -> LoroDoc | None:
+    """The document with a text covered in every change, character by character; None if no change has it.
 
-    def masked(value: Any) -> Any:
-        nonlocal count
-        if isinstance(value, str):
-            count += value.count(text)
-            return value.replace(text, _COVER * len(text))
-        if isinstance(value, list):
-            return [masked(item) for item in value]
-        if isinstance(value, dict):
-            return {masked(key): masked(item) for key, item in value.items()}
-        return value
-
-    data = json.loads(changes)
+    As many characters stand there as before, so that every later change still fits.
+    """
+    data = json.loads(doc.export_json_updates(VersionVector(), doc.oplog_vv))
+    found = False
     for change in data["changes"]:
         for operation in change["ops"]:
             content = operation["content"]
-            content.update({key: masked(content[key]) for key in ("text", "value") if key in content})
-    return json.dumps(data, ensure_ascii=False), count
+            written = {key: content[key] for key in ("text", "value", "key") if key in content}
+            if mentions(written, text):
+                content.update(_covered(written, text))
+                found = True
+    if not found:
+        return None
+    rewritten = LoroDoc()
+    rewritten.import_json_updates(json.dumps(data, ensure_ascii=False))
+    return rewritten
+
+
+def _covered(value: Any, text: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(text, _COVER * len(text))
+    if isinstance(value, list):
+        return [_covered(item, text) for item in value]
+    if isinstance(value, dict):
+        return {_covered(key, text): _covered(item, text) for key, item in value.items()}
+    return value
+
+
+def rebuilt(doc: LoroDoc) -> LoroDoc:
+    """A document that holds the same and has no history."""
+    fresh = LoroDoc()
+    fresh.apply_diff(doc.diff(fresh.oplog_frontiers, doc.oplog_frontiers))
+    fresh.commit()
+    return fresh
 
 
 def mentions(value: Any, text: str) -> bool:

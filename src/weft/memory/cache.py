@@ -201,7 +201,7 @@ class BlockCache:
         """It was not written: the document must not show it, nor write it later."""
         if attempt.results and attempt.saved[0] != held.saved:
             chain = await self._rows.chain(held.block_id)
-            held.saved, held.saved_at = held.doc.become(chain, keep_edits=False)
+            held.saved, held.saved_at = held.doc.become(chain, edits_since=None)
             held.seq = chain.newest
 
     async def _keep_text(self, held: Held) -> None:
@@ -227,7 +227,7 @@ class BlockCache:
         """Something in all changes was made unreadable: what is here still shows it."""
         if held.info.epoch < info.epoch:
             chain = await self._rows.chain(held.block_id)
-            held.saved, held.saved_at = held.doc.become(chain, keep_edits=True)
+            held.saved, held.saved_at = held.doc.become(chain, edits_since=held.saved)
             held.seq, held.unfolded, held.info = chain.newest, len(chain.updates), info
 
     async def _load(self, info: BlockInfo) -> Held:

@@ -15,23 +15,38 @@ from weft.store.base import BlockRows, MaskedBlock
 async def masked_blocks(rows: BlockRows, cache: BlockCache, text: str) -> AsyncIterator[MaskedBlock]:
     """Every block that holds or held the text, without it.
 
+    A text that was written in pieces, such as a number whose end was changed, is in no change as a whole:
+    such a block starts again with what it shows now, and its history is gone.
+
     Raises:
-        StoreError: it was written to a block in pieces, so that no change holds it whole.
+        StoreError: even so the text is still there.
     """
     for info in await rows.everyone():
         held = await cache.get(info)
         await cache.save(held, author="")
         with held.doc.lock:
             hidden, seq = held.doc.without(text), held.seq
-        await _check(rows, info.id, hidden or held.doc, text)
+        start_again = None
+        if await _shows(rows, info.id, hidden or held.doc, text):
+            rebuilt = held.doc.rebuilt()
+            hidden = rebuilt.without(text) or rebuilt
+            start_again = hidden.frontiers()
+            if mentions(hidden.values(), text):
+                raise StoreError(f"The text cannot be taken out of {info.label!r}: delete that block.")
         if hidden is not None:
-            shown = render(hidden.schema, hidden.content())
-            yield MaskedBlock(block_id=info.id, seq=seq, snapshot=hidden.snapshot(), rendered=shown)
+            yield MaskedBlock(
+                block_id=info.id,
+                seq=seq,
+                snapshot=hidden.snapshot(),
+                rendered=render(hidden.schema, hidden.content()),
+                start_again=start_again,
+            )
 
 
-async def _check(rows: BlockRows, block_id: str, doc: BlockDoc, text: str) -> None:
-    """See that no version shows the text any more."""
+async def _shows(rows: BlockRows, block_id: str, doc: BlockDoc, text: str) -> bool:
+    """Whether any version of a block still shows the text."""
     for version in await rows.history(block_id):
         states = await rows.states(block_id, version.version)
         if states is not None and mentions(doc.at(states[1]).values(), text):
-            raise StoreError(f"The block {doc.label!r} holds the text in pieces: delete the block.")
+            return True
+    return mentions(doc.values(), text)

@@ -75,12 +75,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedBlock:
-    """All changes of a block up to `seq`, with a text in them made unreadable."""
+    """All changes of a block up to `seq`, with a text in them made unreadable.
+
+    Where no change held the text whole, only the newest state can be kept: `start_again` is that point.
+    """
 
     block_id: str
     seq: int
     snapshot: bytes
     rendered: str
+    start_again: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

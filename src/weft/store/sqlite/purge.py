@@ -78,13 +78,22 @@ def _replace(db: apsw.Connection, block: MaskedBlock) -> None:
     """Let the masked snapshot stand for every change so far; of those only who, when and what kind stays."""
     if db.execute("select version from blocks where id = ?", (block.block_id,)).get != block.seq:
         raise StoreError("A block was changed meanwhile, so nothing was purged: try again.")
+    seq = block.seq
+    if block.start_again is None:
+        db.execute("update block_updates set blob = x'' where block_id = ?", (block.block_id,))
+    else:
+        db.execute("delete from block_updates where block_id = ?", (block.block_id,))
+        seq = db.execute(
+            "insert into block_updates(block_id, kind, blob, before, after, author, at) "
+            "values(?, 'edit', x'', ?, ?, 'system', ?) returning seq",
+            (block.block_id, block.start_again, block.start_again, time.time()),
+        ).get
     db.execute(
-        "insert or replace into block_snapshots values(?, ?, ?)", (block.block_id, block.seq, block.snapshot)
+        "insert or replace into block_snapshots values(?, ?, ?)", (block.block_id, seq, block.snapshot)
     )
-    db.execute("update block_updates set blob = x'' where block_id = ?", (block.block_id,))
     db.execute(
-        "update blocks set rendered = ?, rendered_version = version, epoch = epoch + 1 where id = ?",
-        (block.rendered, block.block_id),
+        "update blocks set rendered = ?, version = ?, rendered_version = ?, epoch = epoch + 1 where id = ?",
+        (block.rendered, seq, seq, block.block_id),
     )
 
 
