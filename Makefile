@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: demo test check format bench chaos picture clean
+.PHONY: demo test check format bench chaos fuzz picture clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/weft demo
@@ -29,6 +29,10 @@ bench: $(VENV)/.ready
 # The crash test with a thousand rounds.
 chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
+
+# The wire's properties with a million cases.
+fuzz: $(VENV)/.tested
+	WEFT_WIRE_CASES=1000000 $(BIN)/python -m pytest tests/wire/test_properties.py
 
 # The picture of the README, made by the program from the sample workspace.
 picture: $(VENV)/.ready

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from weft import wire
     from weft.app import App, Store, connect, open
     from weft.errors import (
         BudgetExceeded,
@@ -145,6 +146,7 @@ __all__ = [
     "__version__",
     "connect",
     "open",
+    "wire",
 ]
 
 _HOMES = {
@@ -177,6 +179,8 @@ if not TYPE_CHECKING:  # so that type checkers still notice a name that does not
 
     def __getattr__(name: str) -> Any:
         """Load a public name from its module: `import weft` alone costs nothing."""
+        if name == "wire":
+            return import_module("weft.wire")
         wanted = "VERSION" if name == "__version__" else name
         if wanted not in _HOME_OF:
             raise AttributeError(f"module 'weft' has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,3 +103,18 @@ def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
     if parameters.get("type") == "object":
         return {**parameters, "properties": parameters.get("properties") or {}}
     return {"type": "object", "properties": {}}
+
+
+def own_data(message: Message, request: Request) -> Mapping[str, Any]:
+    """What the provider signed in a message, if it came from this very model: no other may see it."""
+    data = message.provider_data
+    same = data.get("provider") == request.provider and data.get("model") == request.model
+    return data if same else {}
+
+
+def picture(part: Mapping[str, Any]) -> tuple[str, str]:
+    """The kind and the Base64 data of a picture; of anything else what it is, and no data."""
+    data = part.get("data")
+    if part.get("type") == "image" and isinstance(data, str) and data:
+        return str(part.get("media_type") or "image/png"), data
+    return f"a part of the kind {str(part.get('type') or 'unknown')!r}", ""

@@ -1,0 +1,144 @@
+"""The dialect of OpenAI's Responses: one list of items, calls and results among them, reasoning in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from weft.types.message import Message, ToolCall
+from weft.types.receipt import Usage
+from weft.types.reply import Reply
+from weft.wire.check import Check, has_text, is_name
+from weft.wire.clean import compact
+from weft.wire.openai import arguments_from, text_of
+from weft.wire.request import Request, own_data, picture
+
+
+def to_wire(request: Request) -> dict[str, Any]:
+    """The request as JSON data. Nothing is stored there: the history is ours."""
+    payload: dict[str, Any] = {"model": request.model}
+    if request.system:
+        payload["instructions"] = request.system_text
+    payload["input"] = [item for message in request.messages for item in _items(message, request)]
+    if request.tools:
+        payload["tools"] = [
+            {"type": "function", **tool.to_json_dict()["function"], "strict": False} for tool in request.tools
+        ]
+    if request.max_output_tokens:
+        payload["max_output_tokens"] = request.max_output_tokens
+    payload |= {"store": False, "include": ["reasoning.encrypted_content"]}
+    return payload | ({"stream": True} if request.stream else {})
+
+
+def from_wire(answer: Mapping[str, Any]) -> Reply:
+    """The reply in an answer; its reasoning is kept to go back whole, or not at all."""
+    items = [item for item in answer.get("output") or () if isinstance(item, Mapping)]
+    texts = [
+        str(part.get("text") or "")
+        for item in items
+        if item.get("type") == "message"
+        for part in item.get("content") or ()
+        if part.get("type") == "output_text"
+    ]
+    calls = tuple(
+        ToolCall(
+            id=str(item.get("call_id") or ""),
+            name=str(item.get("name") or ""),
+            arguments=arguments_from(item.get("arguments")),
+        )
+        for item in items
+        if item.get("type") == "function_call"
+    )
+    reasoning = [dict(item) for item in items if item.get("type") == "reasoning"]
+    model = str(answer.get("model") or "")
+    cut = (answer.get("incomplete_details") or {}).get("reason") == "max_output_tokens"
+    told = answer.get("usage") or {}
+    return Reply(
+        text="".join(texts),
+        tool_calls=calls,
+        stop_reason="max_tokens" if cut else "tools" if calls else "end",
+        usage=Usage(
+            input_tokens=int(told.get("input_tokens") or 0),
+            output_tokens=int(told.get("output_tokens") or 0),
+            cached_tokens=int((told.get("input_tokens_details") or {}).get("cached_tokens") or 0),
+        ),
+        model=model,
+        provider_data={"provider": "openai_responses", "model": model, "reasoning": reasoning}
+        if reasoning
+        else {},
+    )
+
+
+def _items(message: Message, request: Request) -> Iterator[dict[str, Any]]:
+    if message.role == "tool":
+        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": text_of(message)}
+        return
+    yield from (dict(item) for item in own_data(message, request).get("reasoning") or ())
+    content = list(_content(message))
+    if content:
+        yield {"type": "message", "role": message.role, "content": content}
+    for call in message.tool_calls:
+        yield {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": compact(dict(call.arguments)),
+        }
+
+
+def _content(message: Message) -> Iterator[dict[str, Any]]:
+    kind = "output_text" if message.role == "assistant" else "input_text"
+    if message.content.strip():
+        yield {"type": kind, "text": message.content}
+    for part in message.parts:
+        media, data = picture(part)
+        if data and message.role == "user":
+            yield {"type": "input_image", "image_url": f"data:{media};base64,{data}"}
+        else:
+            yield {"type": kind, "text": f"[{media} was left out]"}
+
+
+def violations(payload: Mapping[str, Any]) -> list[str]:
+    """What the provider would refuse; nothing, if it would take it."""
+    check = Check()
+    items = payload.get("input")
+    if not isinstance(items, list) or not items:
+        return ["there is no input"]
+    tools = payload.get("tools")
+    check(tools is None or bool(tools), "tools are an empty list")
+    names = [tool.get("name") for tool in tools or ()]
+    check(all(map(is_name, names)), "a tool's name has letters that are not allowed")
+    check(len(names) == len(set(names)), "two tools of one name")
+    check("instructions" not in payload or has_text(payload["instructions"]), "blank instructions")
+    _check_items(items, names, check)
+    return check.found + check.characters(payload)
+
+
+def _check_items(items: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
+    calls, outputs = list[Any](), list[Any]()
+    for at, item in enumerate(items):
+        kind = item.get("type")
+        if kind == "function_call":
+            calls.append(item.get("call_id"))
+            check(item.get("name") in tools, "a call of a tool that is not declared")
+            check(isinstance(item.get("arguments"), str), "arguments that are no text")
+        elif kind == "function_call_output":
+            check(item.get("call_id") in calls, "R1: a result before its call")
+            check(isinstance(item.get("output"), str), "R1: a result that is no text")
+            outputs.append(item.get("call_id"))
+        elif kind == "reasoning":
+            following = items[at + 1].get("type") if at + 1 < len(items) else None
+            check(following in ("message", "function_call", "reasoning"), "R2: reasoning without its item")
+            check("summary" in item, "R3: reasoning without its summary")
+        elif kind == "message":
+            parts = item.get("content") or ()
+            check(bool(parts), "a message without content")
+            blank = any(not has_text(part.get("text")) for part in parts if "text" in part)
+            check(not blank, "a blank text")
+        else:
+            check(False, "an item of a kind that is not known")
+    check(sorted(map(str, calls)) == sorted(map(str, outputs)), "R1: calls and results do not match")
+    check(len(calls) == len(set(calls)), "R1: an id that is used twice")
+    last = items[-1]
+    asks = last.get("type") == "function_call_output" or last.get("role") in ("user", "system")
+    check(asks, "the last item is the assistant's")
