@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from weft.cli.init import starter_files
+from weft.wire import PROVIDERS, violations
 
 from samples import write_workspace
 
@@ -73,6 +74,17 @@ def test_ask_as_json_holds_the_reply_and_its_receipt(weft: Weft) -> None:
     assert reply["text"].startswith("This reply was scripted")
     assert reply["receipt"]["provider"] == "scripted"
     assert reply["receipt"]["total_tokens"] == sum(reply["receipt"]["by_layer"].values())
+
+
+def test_context_prints_the_request_that_a_provider_would_get(weft: Weft) -> None:
+    for provider in PROVIDERS:
+        payload = json.loads(
+            weft("context", "-r", "omega", "-p", provider, "-m", "some-model", "Hi there").stdout
+        )
+
+        assert violations(provider, payload) == []
+        assert payload["model"] == "some-model"
+        assert "Hi there" in json.dumps(payload)
 
 
 def test_context_prints_each_form(weft: Weft, tmp_path: Path) -> None:

@@ -120,3 +120,12 @@ def test_a_tool_that_is_offered_no_longer_is_still_declared() -> None:
     payload = to_wire("anthropic", weft.Context(history=history, current_message="Go on."))
 
     assert payload["tools"] == [{"name": "look", "input_schema": {"type": "object", "properties": {}}}]
+
+
+def test_a_result_belongs_to_the_newest_call_of_its_id() -> None:
+    history = [ASK, calls(CALL_A), said("user", "y"), calls(CALL_A), result("a", "the second")]
+
+    for provider in PROVIDERS:
+        repaired, _ = repair(provider, history)
+        results = [message.content for message in repaired if message.role == "tool"]
+        assert results == ["[No result: the call was interrupted.]", "the second"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -9,10 +11,12 @@ from typing import Annotated
 
 import typer
 
+from weft import wire
 from weft.app import connect, make_builder
 from weft.channels.terminal import show_receipt
 from weft.cli.options import (
     AsJson,
+    ModelName,
     ProviderName,
     RecipeName,
     Text,
@@ -27,9 +31,11 @@ from weft.cli.options import (
 from weft.config import Config
 from weft.errors import ProviderError
 from weft.types.context import Context
+from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
+from weft.wire.models import DEFAULT, known
 
 app = typer.Typer()
 
@@ -45,6 +51,7 @@ def context(
     text: Text = None,
     recipe: RecipeName = None,
     provider: ProviderName = None,
+    model: ModelName = None,
     workspace: Workspace = None,
     form: Annotated[FormName | None, typer.Option("--form", help="How it is written out.")] = None,
     explain: Annotated[
@@ -56,8 +63,9 @@ def context(
     as_json: AsJson = False,
 ) -> None:
     """Show what the model would see, without asking it."""
-    config = settings(recipe=recipe, provider=provider, workspace=workspace)
-    built = run(_build(config, message(text)))
+    config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
+    wired = config.provider if config.provider in wire.PROVIDERS else None
+    built = run(_for_model(config, message(text)) if wired else _build(config, message(text)))
     if form is not None:
         built = replace(built, form=form.value)
     if svg is not None and built.receipt is not None:
@@ -66,8 +74,18 @@ def context(
         typer.echo(built.to_json(receipt=explain))
     elif explain and built.receipt is not None:
         show_receipt(built.receipt, out)
+    elif wired and form is None:
+        payload = wire.to_wire(wired, built, model=config.model)
+        say(json.dumps(payload, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
     else:
         say(written(built))
+
+
+async def _for_model(config: Config, text: str) -> Context:
+    """The context as it is built for a vendor's model: within its window."""
+    id_ = config.model or DEFAULT[str(config.provider)]
+    info = ModelInfo(id=id_, provider=str(config.provider), max_tokens=known(id_).window)
+    return await make_builder(config).with_model_info(info).build(text)
 
 
 async def _build(config: Config, text: str) -> Context:
