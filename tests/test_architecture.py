@@ -20,6 +20,7 @@ CONTAINED = ["memory/border.py", "store/sqlite/database.py", "store/sqlite/datab
 """Where a failure of anything must be contained: Loro raises bare BaseExceptions, and one write of a group
 must not take the others with it."""
 LAZY_IMPORTS = {
+    ("app.py", "_over_http"): "weft.providers.http",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
     ("recall/wordllama.py", "_load"): "wordllama",

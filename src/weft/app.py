@@ -20,6 +20,7 @@ from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
+from weft.providers.vendors import VENDORS, Vendor, address
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.past import Past
@@ -32,8 +33,9 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.reply import Event, Reply
+from weft.wire.models import DEFAULT
 
-BUILT_IN = ("local", "scripted")
+BUILT_IN = ("local", "scripted", *VENDORS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +195,13 @@ def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> 
     return choose(config.provider, around)
 
 
-def make_provider(name: str, config: Config) -> Provider:
+def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Provider:
     """The provider of that name, with its settings."""
     if name == "scripted":
         info = ModelInfo(id=config.model or "scripted", provider="scripted")
         return ScriptedProvider(config.scripted.replies, info=info)
+    if name in VENDORS:
+        return _over_http(VENDORS[name], config, environ)
     provider = LocalProvider(config.local)
     if config.model not in (None, provider.info.id):
         raise ConfigError(
@@ -205,6 +209,16 @@ def make_provider(name: str, config: Config) -> Provider:
             "leave the model out, or set `local.model_path` to another file."
         )
     return provider
+
+
+def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Provider:
+    from weft.providers.http import HttpProvider  # noqa: PLC0415 - most runs on one machine need no HTTP
+
+    key = environ.get(vendor.key, "") if vendor.key else ""
+    if vendor.key and not key:
+        raise ConfigError(f"{vendor.name} needs a key: set {vendor.key} in the environment.")
+    model = config.model or DEFAULT[vendor.name]
+    return HttpProvider(vendor, model=model, url=address(vendor, environ), key=key, settings=config.http)
 
 
 def make_builder(config: Config) -> ContextBuilder:

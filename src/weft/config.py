@@ -17,6 +17,7 @@ from platformdirs import user_config_path, user_data_path
 
 from weft.errors import ConfigError
 from weft.providers.local import LocalSettings
+from weft.providers.vendors import HttpSettings
 from weft.types.codec import from_dict
 from weft.types.limits import ContextConfig
 from weft.types.recipe import Recipe, SkillsMode
@@ -112,6 +113,7 @@ class Config:
     search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
     local: LocalSettings = LocalSettings()
+    http: HttpSettings = HttpSettings()
     scripted: ScriptedSettings = ScriptedSettings()
     paths: Paths = field(default_factory=find_paths, metadata={"private": True})
 
