@@ -51,3 +51,25 @@ def test_O9_a_context_that_names_a_model_gets_it() -> None:
     for provider in weft.wire.PROVIDERS:
         assert weft.wire.to_wire(provider, asked)["model"] == "fast-one"
         assert weft.wire.to_wire(provider, weft.Context(current_message="hi"))["model"] != "fast-one"
+
+
+async def test_C6_a_fresh_session_sends_one_system_and_one_user_message_and_the_tools() -> None:
+    look = weft.ToolDefinition(name="look", description="Look.", parameters={"type": "object"})
+    builder = weft.ContextBuilder(recipe="chai").with_base_instructions("Be calm.").with_tools([look])
+
+    context = await builder.build("Where?")
+    payload = weft.wire.to_wire("openai", context)
+
+    assert [message["role"] for message in payload["messages"]] == ["system", "user"]
+    assert payload["messages"][1]["content"] == "Where?"
+    assert [tool["function"]["name"] for tool in payload["tools"]] == ["look"]
+
+
+async def test_P3_the_history_is_adjusted_to_the_model_and_tools_are_converted() -> None:
+    builder = weft.ContextBuilder(recipe="pattern").with_base_instructions("BASE")
+    context = await builder.with_messages([weft.Message(role="assistant", content="Hello!")]).build("Hi")
+
+    payload = weft.wire.to_wire("gemini", context)
+
+    assert [turn["role"] for turn in payload["contents"]] == ["user", "model", "user"]
+    assert payload["contents"][0]["parts"] == [{"text": "[Conversation start]"}]

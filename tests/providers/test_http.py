@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -112,6 +112,10 @@ class Server:
         self._answers = list(answers)
         self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.url = ""
+        self.handling: list[asyncio.Task[None]] = []
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.handling.append(asyncio.create_task(self.handle(reader, writer)))
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
@@ -121,17 +125,21 @@ class Server:
         said = self._answers.pop(0)
         if said is SILENCE:
             await reader.read()  # until the other side hangs up
-        writer.write(said)
-        writer.close()
+        with suppress(ConnectionError):
+            writer.write(said)
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
 
 
 @asynccontextmanager
 async def serving(*answers: bytes) -> AsyncIterator[Server]:
     server = Server(*answers)
-    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    listening = await asyncio.start_server(server.accept, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     async with listening:
         yield server
+    await asyncio.gather(*server.handling)
 
 
 @asynccontextmanager

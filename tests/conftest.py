@@ -1,0 +1,20 @@
+"""What holds for every test: nobody talks to the network."""
+
+import socket
+from typing import Any
+
+import pytest
+
+_connect = socket.socket.connect
+
+
+def _guarded(self: socket.socket, address: Any) -> None:
+    host = address[0] if isinstance(address, tuple) else ""
+    if self.family != socket.AF_UNIX and host not in ("127.0.0.1", "::1", "localhost"):
+        raise AssertionError(f"A test tried to reach {address!r}: only loopback is allowed.")
+    _connect(self, address)
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket.socket, "connect", _guarded)
