@@ -12,6 +12,7 @@ import pytest
 
 from weft.cli.measure.chatter import Chatter
 from weft.types.words import STOP_WORDS
+from weft.wire import PROVIDERS
 
 SMALL = ("--rounds", "5", "--edits", "3")
 
@@ -107,3 +108,17 @@ def test_a_query_has_up_to_four_different_words() -> None:
 
     assert {len(query) for query in queries} == {1, 2, 3, 4}
     assert all(len(query) == len(set(query)) for query in queries)
+
+
+def test_the_wire_is_timed_for_every_provider() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "bench", "wire", "--messages", "40", "--rounds", "5", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    rows = json.loads(done.stdout)
+    assert [row["provider"] for row in rows] == list(PROVIDERS)
+    assert all(row["write_p50_ms"] > 0 and row["check_p50_ms"] > 0 and row["bytes"] > 1000 for row in rows)

@@ -21,6 +21,7 @@ from rich.table import Table
 from weft.cli.measure.build import COUNT_GOAL, GROWTH_GOAL, BuildReport, measure_build
 from weft.cli.measure.search import SEARCH_GOAL, WARM_UP
 from weft.cli.measure.store import BUILD_GOAL, Effort, StoreReport, measure_store
+from weft.cli.measure.wire import measure_wire
 from weft.cli.options import AsJson, err, out, run
 from weft.errors import ConfigError
 
@@ -46,6 +47,28 @@ def build(
         typer.echo(json.dumps(asdict(report)))
     else:
         _show_build(report)
+
+
+@app.command()
+def wire(
+    messages: Annotated[int, typer.Option("--messages", min=4, help="How long the conversation is.")] = 1_000,
+    rounds: Annotated[int, typer.Option("--rounds", min=5, help="How often each request is written.")] = 40,
+    as_json: AsJson = False,
+) -> None:
+    """Time writing a request of 1,000 messages with tools for each provider, and checking it."""
+    with _progress() as progress:
+        rows = measure_wire(messages, rounds, progress)
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows]))
+        return
+    table = _table("what", "write p50", "p95", "check p50", "to bytes p50", "size", "check / write")
+    for row in rows:
+        times = (row.write_p50_ms, row.write_p95_ms, row.check_p50_ms, row.dump_p50_ms)
+        ratio = row.check_p50_ms / row.write_p50_ms
+        table.add_row(
+            row.provider, *(f"{one:.2f} ms" for one in times), f"{row.bytes / 1e3:,.0f} kB", f"{ratio:.2f}"
+        )
+    out.print(table)
 
 
 @app.command()
