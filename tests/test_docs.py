@@ -124,7 +124,9 @@ async def test_the_picture_shows_what_the_program_shows_today() -> None:
 
 def check_blocks(page: Path, folder: Path) -> None:
     """Run the blocks of a page in order, as a reader would type them."""
-    environ = os.environ | {
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environ = kept | {
+        "OLLAMA_HOST": "127.0.0.1:9",
         "WEFT_HOME": str(folder / "home"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }

@@ -28,7 +28,12 @@ def weft(tmp_path: Path) -> Weft:
             [sys.executable, "-m", "weft", *args],
             input=data,
             capture_output=True,
-            env={"WEFT_HOME": str(home or tmp_path / "home"), "PATH": "/usr/bin:/bin", "PYTHONUTF8": "1"}
+            env={
+                "WEFT_HOME": str(home or tmp_path / "home"),
+                "OLLAMA_HOST": "127.0.0.1:9",
+                "PATH": "/usr/bin:/bin",
+                "PYTHONUTF8": "1",
+            }
             | environ,
             cwd=tmp_path,
             timeout=120,

@@ -36,7 +36,8 @@ def demo(
     where = escape(str(workspace))
     out.print(f"[dim]A sample workspace is in {where}, with a conversation of {len(history)} messages.[/]")
     out.print(f"\n[bold]> {QUESTION}[/]")
-    config = Config(workspace=str(workspace), provider=provider, context=LIMITS)
+    # The demo needs no network and costs nothing, whatever keys are around.
+    config = Config(workspace=str(workspace), provider=provider or "local", context=LIMITS)
 
     async def work() -> None:
         assistant = await connect(config)
