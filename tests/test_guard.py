@@ -13,3 +13,5 @@ def test_no_test_can_reach_the_network() -> None:
 def test_loopback_is_allowed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as inside:
         inside.connect(server.getsockname())
+
+        assert inside.getpeername() == server.getsockname()

@@ -33,7 +33,7 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.reply import Event, Reply
-from weft.wire.models import DEFAULT
+from weft.wire.models import DEFAULT, known
 
 BUILT_IN = ("local", "scripted", *VENDORS)
 
@@ -217,8 +217,14 @@ def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Pr
     key = environ.get(vendor.key, "") if vendor.key else ""
     if vendor.key and not key:
         raise ConfigError(f"{vendor.name} needs a key: set {vendor.key} in the environment.")
-    model = config.model or DEFAULT[vendor.name]
-    return HttpProvider(vendor, model=model, url=address(vendor, environ), key=key, settings=config.http)
+    info, url = vendor_model(vendor.name, config), address(vendor, environ)
+    return HttpProvider(vendor, info=info, url=url, key=key, settings=config.http)
+
+
+def vendor_model(vendor: str, config: Config) -> ModelInfo:
+    """The model of a vendor that is asked: the one that is set, or its usual one."""
+    model = config.model or DEFAULT[vendor]
+    return ModelInfo(id=model, provider=vendor, max_tokens=known(model).window)
 
 
 def make_builder(config: Config) -> ContextBuilder:

@@ -144,9 +144,8 @@ async def serving(*answers: bytes) -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def provider(name: str, url: str, **settings: Any) -> AsyncIterator[HttpProvider]:
-    made = HttpProvider(
-        VENDORS[name], model="some-model", url=url, key=KEY, settings=HttpSettings(**settings)
-    )
+    info = weft.ModelInfo(id="some-model", provider=name)
+    made = HttpProvider(VENDORS[name], info=info, url=url, key=KEY, settings=HttpSettings(**settings))
     yield made
     await made.close()
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from weft import wire
-from weft.app import connect, make_builder
+from weft.app import connect, make_builder, vendor_model
 from weft.channels.terminal import show_receipt
 from weft.cli.options import (
     AsJson,
@@ -31,11 +31,9 @@ from weft.cli.options import (
 from weft.config import Config
 from weft.errors import ProviderError
 from weft.types.context import Context
-from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
-from weft.wire.models import DEFAULT, known
 
 app = typer.Typer()
 
@@ -83,8 +81,7 @@ def context(
 
 async def _for_model(config: Config, text: str) -> Context:
     """The context as it is built for a vendor's model: within its window."""
-    id_ = config.model or DEFAULT[str(config.provider)]
-    info = ModelInfo(id=id_, provider=str(config.provider), max_tokens=known(id_).window)
+    info = vendor_model(str(config.provider), config)
     return await make_builder(config).with_model_info(info).build(text)
 
 

@@ -12,15 +12,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from weft.errors import ConfigError, ProviderError, did_you_mean
+from weft.providers.vendors import VENDORS, address
 
-KEYS = {
-    "ANTHROPIC_API_KEY": "anthropic",
-    "OPENAI_API_KEY": "openai",
-    "OPENROUTER_API_KEY": "openrouter",
-    "GEMINI_API_KEY": "gemini",
-}
-VENDORS = frozenset({*KEYS.values(), "ollama", "claude_code"})
-_OLLAMA = "127.0.0.1:11434"
+KEYS = {vendor.key: name for name, vendor in VENDORS.items() if vendor.key and name != "openai_responses"}
+"""The variable of each key, and who is asked if it is set: of OpenAI's two dialects the common one."""
+NAMES = frozenset({*VENDORS, "claude_code"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +73,9 @@ def choose(explicit: str | None, around: Surroundings) -> Choice:
 def _explicit(name: str, built_in: Collection[str]) -> Choice:
     if name in built_in:
         return Choice(provider=name, why="it was asked for")
-    if name in VENDORS:
+    if name in NAMES:
         raise ConfigError(f"This version cannot talk to {name!r} yet: use {' or '.join(sorted(built_in))}.")
-    meant = did_you_mean(name, {*built_in, *VENDORS})
+    meant = did_you_mean(name, {*built_in, *NAMES})
     if not meant.startswith("did"):
         meant = did_you_mean(name, built_in)
     raise ConfigError(f"There is no provider {name!r}: {meant}")
@@ -87,9 +83,8 @@ def _explicit(name: str, built_in: Collection[str]) -> Choice:
 
 def ollama_runs(environ: Mapping[str, str]) -> bool:
     """Whether something listens where Ollama would. A fifth of a second is enough on one machine."""
-    address = environ.get("OLLAMA_HOST") or _OLLAMA
     try:
-        place = urlsplit(address if "//" in address else f"//{address}")
+        place = urlsplit(address(VENDORS["ollama"], environ))
         where = (place.hostname or "127.0.0.1", place.port or 11434)
         with socket.create_connection(where, timeout=0.2):
             return True

@@ -24,7 +24,6 @@ from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.wire import from_wire, to_wire
 from weft.wire.clean import compact
-from weft.wire.models import known
 from weft.wire.streams import ASSEMBLERS
 
 _log = logging.getLogger(__name__)
@@ -49,14 +48,14 @@ class HttpProvider:
         self,
         vendor: Vendor,
         *,
-        model: str,
+        info: ModelInfo,
         url: str,
         key: str = "",
         settings: HttpSettings | None = None,
     ) -> None:
         self._vendor, self._url, self._key = vendor, url, key
         self._settings = settings or HttpSettings()
-        self.info = ModelInfo(id=model, provider=vendor.name, max_tokens=known(model).window)
+        self.info = info
         timeout = httpx.Timeout(self._settings.silence_seconds, connect=self._settings.connect_seconds)
         self._client = httpx.AsyncClient(timeout=timeout)
 

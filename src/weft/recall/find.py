@@ -24,7 +24,8 @@ class Finder:
     def __init__(
         self, index: SearchIndex, vectors: VectorIndex | None = None, embedder: Embedder | None = None
     ) -> None:
-        self._index, self._vectors, self._embedder = index, vectors, embedder
+        self._index = index
+        self._meaning = None if vectors is None or embedder is None else (vectors, embedder)
 
     async def search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
         """The best of what may be found, best first; each hit says which mode found it.
@@ -39,25 +40,17 @@ class Finder:
         if mode != SearchMode.VECTOR:
             wide = options.limit if mode == SearchMode.FTS else options.limit * _WIDER
             found = list(await self._index.candidates(query, scope, sources=sources, limit=wide))
-        if mode != SearchMode.FTS:
-            found = await self._with_meaning(query, scope, options, found)
+        if mode != SearchMode.FTS and self._meaning is not None:
+            found = await _with_meaning(*self._meaning, query, scope, options, found)
         return ranked(query, found, options.limit, mode)
 
     async def catch_up(self) -> int:
         """Give every text a vector that has none yet; how many there were."""
-        if self._embedder is None or self._vectors is None:
-            return 0
-        done = 0
-        while missing := await self._vectors.missing(self._embedder.name, _BATCH):
-            vectors = await packed(self._embedder, [text for _, text in missing])
-            items = [item for item, _ in missing]
-            await self._vectors.keep(self._embedder.name, list(zip(items, vectors, strict=True)))
-            done += len(missing)
-        return done
+        return 0 if self._meaning is None else await _embed_missing(*self._meaning)
 
     def _mode(self, asked: SearchMode) -> SearchMode:
         """How the search is really done."""
-        if self._embedder is not None and self._vectors is not None:
+        if self._meaning is not None:
             return SearchMode.HYBRID if asked == SearchMode.AUTO else asked
         if asked == SearchMode.VECTOR:
             raise StoreError("Search by meaning needs an embedder: set one, or use the mode Fts.")
@@ -65,16 +58,31 @@ class Finder:
             _log.warning("There is no embedder, so this search is by words only (Fts).")
         return SearchMode.FTS
 
-    async def _with_meaning(
-        self, query: str, scope: Scope, options: SearchOptions, by_words: Sequence[Candidate]
-    ) -> list[Candidate]:
-        assert self._embedder is not None  # noqa: S101 - `_mode` saw to it
-        assert self._vectors is not None  # noqa: S101
-        await self.catch_up()
-        (vector,) = await packed(self._embedder, [query])
-        near = await self._vectors.nearest(
-            vector, scope, sources=options.content_types, limit=options.limit * _WIDER, also=by_words
-        )
-        words = {(candidate.source, candidate.id): candidate.words for candidate in by_words}
-        found = [replace(one, words=words.pop((one.source, one.id), 0.0)) for one in near]
-        return found + [one for one in by_words if (one.source, one.id) in words]
+
+async def _embed_missing(vectors: VectorIndex, embedder: Embedder) -> int:
+    done = 0
+    while missing := await vectors.missing(embedder.name, _BATCH):
+        made = await packed(embedder, [text for _, text in missing])
+        items = [item for item, _ in missing]
+        await vectors.keep(embedder.name, list(zip(items, made, strict=True)))
+        done += len(missing)
+    return done
+
+
+async def _with_meaning(
+    vectors: VectorIndex,
+    embedder: Embedder,
+    query: str,
+    scope: Scope,
+    options: SearchOptions,
+    by_words: Sequence[Candidate],
+) -> list[Candidate]:
+    """What was found by words and what is near in meaning, each once, with both scores."""
+    await _embed_missing(vectors, embedder)
+    (vector,) = await packed(embedder, [query])
+    near = await vectors.nearest(
+        vector, scope, sources=options.content_types, limit=options.limit * _WIDER, also=by_words
+    )
+    words = {(candidate.source, candidate.id): candidate.words for candidate in by_words}
+    found = [replace(one, words=words.pop((one.source, one.id), 0.0)) for one in near]
+    return found + [one for one in by_words if (one.source, one.id) in words]

@@ -17,17 +17,16 @@ class Model:
     window: int
     max_output: int
     cache: Literal["", "block", "breakpoint"] = ""
-    min_cached: int = 0
 
 
 TABLE = (
-    Model(start="claude-haiku-4", window=200_000, max_output=32_000, cache="block", min_cached=4096),
-    Model(start="claude-opus-4", window=200_000, max_output=32_000, cache="block", min_cached=4096),
-    Model(start="claude-opus-5", window=1_000_000, max_output=64_000, cache="block", min_cached=512),
-    Model(start="claude-sonnet-4", window=200_000, max_output=64_000, cache="block", min_cached=1024),
-    Model(start="claude-sonnet-5", window=1_000_000, max_output=64_000, cache="block", min_cached=1024),
-    Model(start="claude-", window=200_000, max_output=8_192, cache="block", min_cached=2048),
-    Model(start="gpt-5.6", window=400_000, max_output=64_000, cache="breakpoint", min_cached=1024),
+    Model(start="claude-haiku-4", window=200_000, max_output=32_000, cache="block"),
+    Model(start="claude-opus-4", window=200_000, max_output=32_000, cache="block"),
+    Model(start="claude-opus-5", window=1_000_000, max_output=64_000, cache="block"),
+    Model(start="claude-sonnet-4", window=200_000, max_output=64_000, cache="block"),
+    Model(start="claude-sonnet-5", window=1_000_000, max_output=64_000, cache="block"),
+    Model(start="claude-", window=200_000, max_output=8_192, cache="block"),
+    Model(start="gpt-5.6", window=400_000, max_output=64_000, cache="breakpoint"),
     Model(start="gpt-5", window=400_000, max_output=64_000),
     Model(start="gpt-4o", window=128_000, max_output=16_384),
     Model(start="gpt-4.1", window=1_000_000, max_output=32_768),

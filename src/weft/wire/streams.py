@@ -6,9 +6,10 @@ stops before its end has none.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
+
+from weft.wire.openai import arguments_from
 
 
 class Assembler(Protocol):
@@ -69,7 +70,7 @@ class Anthropic(_Base):
 
     def answer(self) -> dict[str, Any]:
         for index, text in self._inputs.items():
-            self._blocks[index]["input"] = _object(text)
+            self._blocks[index]["input"] = arguments_from(text.strip())
         return self._message | {"content": [self._blocks[index] for index in sorted(self._blocks)]}
 
 
@@ -181,11 +182,3 @@ ASSEMBLERS: Mapping[str, Callable[[], Assembler]] = {
     "ollama": Ollama,
     "gemini": Gemini,
 }
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {"_raw": text}
-    return found if isinstance(found, dict) else {"_raw": text}

@@ -27,9 +27,7 @@ _COLUMNS = (
     "id, agent_id, label, description, block_type, permission, "
     "char_limit, pinned, schema, version, updated_at, epoch"
 )
-
-
-_SETTABLE = {name: name for name in ("block_type", "schema", "permission", "char_limit", "pinned")}
+_SETTABLE = frozenset({"block_type", "schema", "permission", "char_limit", "pinned"})
 
 
 class SqliteBlocks:
@@ -73,7 +71,9 @@ class SqliteBlocks:
 
     async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
         """Change some of what a block is, not what it holds; how it is shown may change too."""
-        columns = ", ".join(f"{_SETTABLE[name]} = ?" for name in changes)
+        if not changes.keys() <= _SETTABLE:
+            raise StoreError(f"A block has nothing to set called {sorted(changes.keys() - _SETTABLE)}.")
+        columns = ", ".join(f"{name} = ?" for name in changes)
         query = f"update blocks set {columns}, updated_at = ?, rendered_version = 0 where id = ?"
         values = [dump_json(dict(v)) if isinstance(v, Mapping) else v for v in changes.values()]
         await self._database.write(lambda db: db.execute(query, (*values, time.time(), block_id)).get)

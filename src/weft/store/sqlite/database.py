@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -96,16 +96,14 @@ class Database:
 
     async def compact(self) -> None:
         """Write the file anew without what was deleted, and empty the log beside it."""
-        await self.write(lambda _: None)
-        await asyncio.to_thread(self._compact_now)
+        if not self._in_memory:
+            await asyncio.to_thread(self._compact_now)
 
     def _compact_now(self) -> None:
-        with translated(self.path):
-            own = nullcontext(self._writer) if self._in_memory else closing(_connect(self.path))
-            with own as connection:
-                connection.execute("vacuum")
-                busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
-        if busy and not self._in_memory:
+        with translated(self.path), closing(_connect(self.path)) as connection:
+            connection.execute("vacuum")
+            busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
+        if busy:
             raise StoreError(
                 f"Another program reads {self.path}, so old pages of it are still there: close it, try again."
             )

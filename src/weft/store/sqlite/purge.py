@@ -7,6 +7,7 @@ above, with all their changes, because nobody here can look into them.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 
@@ -58,7 +59,7 @@ def _purge(db: apsw.Connection, text: str, blocks: Sequence[MaskedBlock]) -> int
     found = len(blocks)
     for block in blocks:
         _replace(db, block)
-    stale = _holding(db, text)
+    stale = _holding(db, text, [block.block_id for block in blocks])
     for tables, wanted, put in ((_PLAIN, text, mark), (_JSON, dump_json(text)[1:-1], dump_json(mark)[1:-1])):
         for table, columns in tables.items():
             for column in columns:
@@ -97,10 +98,13 @@ def _replace(db: apsw.Connection, block: MaskedBlock) -> None:
     )
 
 
-def _holding(db: apsw.Connection, text: str) -> list[int]:
-    """What is indexed with the text in it, before it is overwritten; blocks were masked already."""
-    query = f"select items.id from items where instr({TEXT}, ?1) or items.source = 'block'"
-    return [row[0] for row in db.execute(query, (text,))]
+def _holding(db: apsw.Connection, text: str, masked: Sequence[str]) -> list[int]:
+    """What is indexed with the text in it or in its label, before it is overwritten; and what was masked."""
+    query = (
+        f"select items.id from items where instr({TEXT}, ?1) or items.source = 'block' and (items.ref in "
+        "(select value from json_each(?2)) or items.ref in (select id from blocks where instr(label, ?1)))"
+    )
+    return [row[0] for row in db.execute(query, (text, json.dumps(masked)))]
 
 
 def _index_again(db: apsw.Connection, item: int) -> None:
