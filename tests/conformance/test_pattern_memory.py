@@ -540,12 +540,6 @@ async def test_P17_P19_the_store_obeys_the_permission_and_the_system_need_not(
     assert await memory.get_block("iris", "notes") is None
 
 
-def test_P17_there_are_six_permissions_by_these_names() -> None:
-    names = [str(permission) for permission in weft.Permission]
-
-    assert names == ["ReadOnly", "Partner", "Human", "Append", "ReadWrite", "Admin"]
-
-
 async def test_P18_a_document_knows_its_schema_permission_label_and_who_holds_it(store: weft.Store) -> None:
     schema = weft.ListSchema(max_items=3)
     await store.memory.create_block("iris", "todo", schema=schema, permission=weft.Permission.APPEND)

@@ -118,3 +118,9 @@ async def test_P36_hybrid_without_an_embedder_is_fts_and_says_so(
 
     assert hit.mode == weft.SearchMode.FTS
     assert "Fts" in caplog.text
+
+
+def test_P17_there_are_six_permissions_by_these_names() -> None:
+    names = [str(permission) for permission in weft.Permission]
+
+    assert names == ["ReadOnly", "Partner", "Human", "Append", "ReadWrite", "Admin"]
