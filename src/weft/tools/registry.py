@@ -1,32 +1,72 @@
-"""The tools of an assistant, by name."""
+"""The tools of an assistant, by name, from wherever they come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from weft.errors import ToolError, did_you_mean
+from weft.tools.base import Tool, ToolSource
 from weft.types.message import ToolDefinition
 
 
-class ToolRegistry:
-    """Tools in the order in which they were added. A name can be taken only once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """The tools of one turn: as the model is told of them, and those that can be run here."""
 
-    def __init__(self, tools: Iterable[ToolDefinition] = ()) -> None:
-        self._tools: dict[str, ToolDefinition] = {}
+    definitions: tuple[ToolDefinition, ...] = ()
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class ToolRegistry:
+    """Tools in the order in which they were added. A name can be taken only once.
+
+    A plain definition is told to the model but runs elsewhere: its calls come back to the caller. What a
+    source offers stands behind the tools that were added, and is asked for anew with every message.
+    """
+
+    def __init__(
+        self, tools: Iterable[Tool | ToolDefinition] = (), *, sources: Iterable[ToolSource] = ()
+    ) -> None:
+        self._tools: dict[str, Tool | ToolDefinition] = {}
+        self._sources = tuple(sources)
         for tool in tools:
             self.add(tool)
 
-    def add(self, tool: ToolDefinition) -> None:
+    def add(self, tool: Tool | ToolDefinition) -> None:
         """Raises ToolError if another tool has that name."""
         if tool.name in self._tools:
             raise ToolError(f"There is a tool {tool.name!r} already: give this one another name.")
         self._tools[tool.name] = tool
 
-    def get(self, name: str) -> ToolDefinition:
+    def get(self, name: str) -> Tool | ToolDefinition:
         """Raises ToolError if there is none of that name."""
         if name not in self._tools:
             raise ToolError(f"There is no tool {name!r}: {did_you_mean(name, self._tools)}")
         return self._tools[name]
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        return tuple(self._tools.values())
+        """The tools that were added, as the model is told of them."""
+        return tuple(map(_definition, self._tools.values()))
+
+    async def offered(self, message: str) -> Offered:
+        """All tools for a message. Of two with the same name the first is offered, and a warning says so."""
+        found, warnings = dict(self._tools), list[str]()
+        for source in self._sources:
+            for tool in await source.tools(message):
+                if tool.name in found:
+                    warnings.append(
+                        f"The tool {tool.name!r} of {tool.source} is left out: the name is taken."
+                    )
+                else:
+                    found[tool.name] = tool
+        return Offered(
+            definitions=tuple(map(_definition, found.values())),
+            tools={name: tool for name, tool in found.items() if isinstance(tool, Tool)},
+            warnings=tuple(warnings),
+        )
+
+
+def _definition(tool: Tool | ToolDefinition) -> ToolDefinition:
+    return tool.definition if isinstance(tool, Tool) else tool

@@ -1,0 +1,46 @@
+"""What a tool is: how a model is told of it, and what runs when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from weft.types.message import ToolDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """For whom a tool runs. It comes from the program, never from the model."""
+
+    agent_id: str = ""
+    channel: str = ""
+    sender_id: str = ""
+    session_id: str = ""
+
+    @property
+    def sender(self) -> str:
+        return f"{self.channel}:{self.sender_id}"
+
+
+Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
+"""Does the work and returns what the model reads. A ToolError is a failure that the model reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself."""
+
+    definition: ToolDefinition
+    run: Runner
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+
+class ToolSource(Protocol):
+    """Offers tools that depend on the message, or on files that may change."""
+
+    async def tools(self, message: str) -> Sequence[Tool]: ...
