@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft import wire
-    from weft.app import App, Store, connect, open
+    from weft.app import Store, connect, open
     from weft.errors import (
         BudgetExceeded,
         ChannelError,
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
         WeftError,
         WorkspaceError,
     )
+    from weft.gateway.assistant import App
     from weft.memory.audit import Finding
     from weft.providers.scripted import ScriptedProvider
     from weft.recall.embed import Embedder
+    from weft.tools.base import Caller, Tool
     from weft.tools.registry import ToolRegistry
     from weft.turn.build import ContextBuilder
     from weft.types.context import Context, ContextNeeds, McpServer
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         BlockVersion,
         Fact,
         MemorySearchResult,
+        OpenTurn,
         Permission,
         Recalled,
         RenderedBlock,
@@ -56,7 +59,7 @@ if TYPE_CHECKING:
         Summary,
         Task,
     )
-    from weft.types.reply import Done, Reading, Reply, TextDelta
+    from weft.types.reply import Done, Reading, Reply, TextDelta, ToolFinished, ToolStarted
     from weft.types.rules import ToolRule
     from weft.types.schema import (
         CompositeSchema,
@@ -80,6 +83,7 @@ __all__ = [
     "BlockType",
     "BlockVersion",
     "BudgetExceeded",
+    "Caller",
     "ChannelError",
     "CompositeSchema",
     "CompositeSection",
@@ -106,6 +110,7 @@ __all__ = [
     "Message",
     "ModelContextLimits",
     "ModelInfo",
+    "OpenTurn",
     "Origin",
     "Permission",
     "PermissionDenied",
@@ -133,11 +138,14 @@ __all__ = [
     "Task",
     "TextDelta",
     "TextSchema",
+    "Tool",
     "ToolCall",
     "ToolDefinition",
     "ToolError",
+    "ToolFinished",
     "ToolRegistry",
     "ToolRule",
+    "ToolStarted",
     "Truncate",
     "Usage",
     "Viewport",
@@ -150,12 +158,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "weft.app": "App Store connect open",
+    "weft.app": "Store connect open",
     "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
     "PermissionDenied ProviderError StoreError ToolError WeftError WorkspaceError",
+    "weft.gateway.assistant": "App",
     "weft.memory.audit": "Finding",
     "weft.providers.scripted": "ScriptedProvider",
     "weft.recall.embed": "Embedder",
+    "weft.tools.base": "Caller Tool",
     "weft.tools.registry": "ToolRegistry",
     "weft.turn.build": "ContextBuilder",
     "weft.types.context": "Context ContextNeeds McpServer",
@@ -164,9 +174,9 @@ _HOMES = {
     "weft.types.receipt": "Receipt ReceiptItem Usage",
     "weft.types.recipe": "Recipe",
     "weft.types.records": "ActivityEntry ArchivalEntry BlockInfo BlockType BlockVersion Fact "
-    "MemorySearchResult Permission Recalled RenderedBlock SearchContentType "
+    "MemorySearchResult OpenTurn Permission Recalled RenderedBlock SearchContentType "
     "SearchMode SearchOptions Session SessionRule SharedBlock Summary Task",
-    "weft.types.reply": "Done Reading Reply TextDelta",
+    "weft.types.reply": "Done Reading Reply TextDelta ToolFinished ToolStarted",
     "weft.types.rules": "ToolRule",
     "weft.types.schema": "CompositeSchema CompositeSection FieldDef ListSchema LogEntrySchema LogSchema "
     "MapSchema TextSchema Viewport",

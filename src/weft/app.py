@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
-from weft.gateway.clean import clean
+from weft.gateway.assistant import App, Kept
 from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
-from weft.providers.base import Provider, collected
+from weft.providers.base import Provider
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
@@ -25,70 +23,57 @@ from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.past import Past
 from weft.recall.wordllama import WordLlamaEmbedder
-from weft.store.plain import PlainMessages
 from weft.store.sqlite.store import SqliteStore
+from weft.tools.base import Tool
+from weft.tools.builtin import memory_tools, result_tools
+from weft.tools.registry import ToolRegistry
 from weft.turn.build import ContextBuilder
-from weft.turn.run import Turn, run_turn, with_provider
-from weft.types.context import Context
 from weft.types.limits import ModelInfo
-from weft.types.message import Message
-from weft.types.reply import Event, Reply
+from weft.types.message import ToolDefinition
+from weft.types.recipe import Recipe
+from weft.types.rules import ToolRule
 from weft.wire.models import DEFAULT, known
 
 BUILT_IN = ("local", "scripted", *VENDORS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class App:
-    """An assistant as an object. Sessions last as long as it does."""
+class LazyStore:
+    """The store of an app, opened when it is first needed: who only asks leaves no file behind."""
 
-    config: Config
-    choice: Choice
-    provider: Provider
-    builder: ContextBuilder
-    messages: PlainMessages
+    def __init__(self, config: Config) -> None:
+        self._config, self._opening = config, asyncio.Lock()
+        self._store: Store | None = None
 
-    async def ask(self, text: str, session: str | None = None) -> Reply:
-        """The reply to a message. With a session it has the history of that session."""
-        return await collected(self.stream(text, session=session))
+    async def find(self) -> Store | None:
+        """The store, if its file is there."""
+        if self._store is None and not self._config.paths.database.exists():
+            return None
+        return await self.get()
 
-    async def stream(
-        self, text: str, session: str | None = None, *, history: Sequence[Message] = ()
-    ) -> AsyncGenerator[Event]:
-        """The reply as it comes; the last event is `Done`. A given history is shown but not kept."""
-        async with aclosing(run_turn(self._turn(session, history), clean(text).text)) as events:
-            async for event in events:
-                yield event
-
-    async def context(
-        self, text: str, session: str | None = None, *, history: Sequence[Message] = ()
-    ) -> Context:
-        """What the model would see. No model is asked."""
-        turn = self._turn(session, history)
-        return with_provider(await turn.builder.build(clean(text).text), turn)
+    async def get(self) -> Store:
+        """The store; its file is made if there is none."""
+        async with self._opening:
+            if self._store is None:
+                path = self._config.paths.database
+                make_folder(path.parent)
+                self._store = await open(path, embedder=make_embedder(self._config))
+            return self._store
 
     async def close(self) -> None:
-        await self.provider.close()
-
-    def _turn(self, session: str | None, history: Sequence[Message]) -> Turn:
-        builder = self.builder
-        if history:
-            builder = builder.with_messages(history)
-        elif session:
-            builder = builder.with_messages(self.messages).with_session(session)
-        return Turn(
-            builder=builder,
-            provider=self.provider,
-            provider_reason=self.choice.reason,
-            log=self.messages,
-            session_id=session or "",
-        )
+        if self._store is not None:
+            await self._store.close()
 
 
 async def connect(
-    config_or_path: Config | str | Path | None = None, *, provider: Provider | str | None = None
+    config_or_path: Config | str | Path | None = None,
+    *,
+    provider: Provider | str | None = None,
+    tools: Iterable[Tool | ToolDefinition | Callable[..., Any]] = (),
+    rules: Iterable[ToolRule] = (),
 ) -> App:
     """The assistant that the settings describe. Close it when done.
+
+    Tools given here stand before those of skills; a function becomes one by its signature and docstring.
 
     Raises:
         ConfigError: a setting, a recipe or a provider's name is wrong.
@@ -101,12 +86,17 @@ async def connect(
         provider = make_provider(choice.provider, config)
     else:
         choice = Choice(provider=provider.info.provider, why="it was given by the program")
+    builder = make_builder(config)
+    recipe = builder.recipe
     return App(
-        config=config,
         choice=choice,
         provider=provider,
-        builder=make_builder(config).with_model_info(provider.info),
-        messages=PlainMessages(),
+        builder=builder,
+        tools=ToolRegistry(tools),
+        own_tools=own_tools,
+        rules=tuple(rules),
+        limits=config.tool_limits(recipe),
+        store=LazyStore(config),
     )
 
 
@@ -179,6 +169,25 @@ async def open(  # noqa: A001 - `weft.open` reads as what it does
     return Store(await asyncio.to_thread(SqliteStore, where), embedder=embedder)
 
 
+def make_folder(path: Path) -> None:
+    """Raises StoreError if it cannot be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be made ({error.strerror}): set WEFT_HOME to another place."
+        ) from error
+
+
+def own_tools(store: Kept, recipe: Recipe) -> list[Tool]:
+    """Those of Weft's own tools that a recipe wants."""
+    made = {
+        "memory": lambda: memory_tools(store.memory, store.recall),
+        "results": lambda: result_tools(store.turns),
+    }
+    return [tool for kind in recipe.tools.builtin for tool in made[kind]()]
+
+
 def make_embedder(config: Config) -> Embedder | None:
     """The embedder of the settings, if one is set."""
     return WordLlamaEmbedder() if config.search.embedder == "wordllama" else None
@@ -224,7 +233,8 @@ def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Pr
 def vendor_model(vendor: str, config: Config) -> ModelInfo:
     """The model of a vendor that is asked: the one that is set, or its usual one."""
     model = config.model or DEFAULT[vendor]
-    return ModelInfo(id=model, provider=vendor, max_tokens=known(model).window)
+    row = known(model)
+    return ModelInfo(id=model, provider=vendor, max_tokens=row.window, tokens_ratio=row.ratio)
 
 
 def make_builder(config: Config) -> ContextBuilder:

@@ -18,6 +18,7 @@ from platformdirs import user_config_path, user_data_path
 from weft.errors import ConfigError
 from weft.providers.local import LocalSettings
 from weft.providers.vendors import HttpSettings
+from weft.turn.act import ToolLimits
 from weft.types.codec import from_dict
 from weft.types.limits import ContextConfig
 from weft.types.recipe import Recipe, SkillsMode
@@ -88,6 +89,15 @@ class SkillSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    """Limits of tools. None leaves the recipe's or Weft's own value."""
+
+    max_rounds: int | None = None
+    seconds: float = 60.0
+    max_chars: int = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedSettings:
     """What the scripted provider answers, one reply for each request."""
 
@@ -112,6 +122,7 @@ class Config:
     context: ContextSettings = ContextSettings()
     search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
+    tools: ToolSettings = ToolSettings()
     local: LocalSettings = LocalSettings()
     http: HttpSettings = HttpSettings()
     scripted: ScriptedSettings = ScriptedSettings()
@@ -139,6 +150,11 @@ class Config:
         }
         limits = replace(limits, **set_here)
         return ContextConfig(default_limits=limits, max_messages_cap=self.context.max_messages)
+
+    def tool_limits(self, recipe: Recipe) -> ToolLimits:
+        """How often and how long a turn may call tools."""
+        rounds = recipe.tools.max_rounds if self.tools.max_rounds is None else self.tools.max_rounds
+        return ToolLimits(max_rounds=rounds, seconds=self.tools.seconds, max_chars=self.tools.max_chars)
 
     def skill_dirs(self, workspace: Path | None) -> list[Path]:
         """Every folder that may hold skills; of two with the same name the later folder's is used."""

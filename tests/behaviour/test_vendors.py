@@ -64,7 +64,7 @@ def test_a_running_ollama_is_found_and_answers(ollama: str, tmp_path: Path) -> N
     (payload,) = Ollama.asked
     assert violations("ollama", payload) == []
     assert payload["messages"][-1]["content"].endswith("Where is the boat?")
-    assert payload["options"]["num_ctx"] == 4192, "the window less what is kept for the answer"
+    assert payload["options"]["num_ctx"] == 4096, "the window in our tokens, less what is kept for the answer"
 
 
 def test_what_the_command_shows_is_what_is_sent(ollama: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 import weft
 from weft.providers.local import INSTALL, LocalProvider, LocalSettings, find_weights, unavailable
+from weft.types.reply import Event
 
 SMALL = LocalSettings(window_tokens=512, max_output_tokens=6)
 
@@ -25,7 +26,7 @@ async def model() -> AsyncIterator[LocalProvider]:
     await provider.close()
 
 
-async def events(provider: LocalProvider, message: str) -> list[weft.Reading | weft.TextDelta | weft.Done]:
+async def events(provider: LocalProvider, message: str) -> list[Event]:
     return [event async for event in provider.stream(weft.Context.new(message))]
 
 

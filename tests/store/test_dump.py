@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,7 +49,11 @@ async def fill(store: weft.Store) -> str:
     await store.purge("what nobody ever said")
     receipt = (await weft.ContextBuilder().build("Hi")).receipt
     assert receipt is not None
-    await store.turns.add(session.id, receipt)
+    await store.turns.finish(
+        await store.turns.begin(session.id, "Hi"), replace(receipt, model="m", ratio=1.2), user("Hi")
+    )
+    await store.turns.step(await store.turns.begin(session.id, "Still here?"), assistant("", "call-2"))
+    await store.turns.keep_result(session.id, "search", "all that was found")
     return session.id
 
 
@@ -155,7 +160,7 @@ def _edit(name: str, **changes: object) -> object:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (_drop_line, "has 3 rows and should have 4"),
+        (_drop_line, "has 4 rows and should have 5"),
         (lambda folder: (folder / "facts.jsonl").unlink(), "facts.jsonl is missing"),
         (lambda folder: (folder / "facts.jsonl").write_text("{\n", "utf-8"), "facts.jsonl, line 1"),
         (lambda folder: (folder / "facts.jsonl").write_text("[]\n", "utf-8"), "facts.jsonl, line 1"),

@@ -1,24 +1,37 @@
 """One turn, from the message to what is remembered."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 import weft
-from weft.store.plain import PlainMessages
+from weft.turn.act import ToolLimits
+from weft.turn.journal import CANCELLED
 from weft.turn.run import Turn, run_turn
 
 from samples import user
 
-Event = weft.Reading | weft.TextDelta | weft.Done
+Event = weft.Reading | weft.TextDelta | weft.ToolStarted | weft.ToolFinished | weft.Done
 
 
-def turn(provider: weft.ScriptedProvider, log: PlainMessages | None = None, session: str = "s") -> Turn:
-    builder = weft.ContextBuilder(recipe="omega").with_session(session)
-    if log is not None:
-        builder = builder.with_messages(log)
-    return Turn(builder=builder, provider=provider, log=log, session_id=session)
+@pytest.fixture
+async def store() -> AsyncIterator[weft.Store]:
+    async with await weft.open(":memory:") as opened:
+        yield opened
+
+
+async def turn(provider: weft.ScriptedProvider, store: weft.Store, **more: object) -> Turn:
+    session = await store.sessions.find_or_create("app", "c", "me")
+    builder = weft.ContextBuilder(recipe="omega").with_store(store).with_session(session.id)
+    given = Turn(
+        builder=builder,
+        provider=provider,
+        caller=weft.Caller(agent_id="a", channel="app", sender_id="me", session_id=session.id),
+        turns=store.turns,
+    )
+    return replace(given, **more)  # type: ignore[arg-type]
 
 
 async def run(given: Turn, message: str = "hi") -> list[Event]:
@@ -31,124 +44,211 @@ async def reply_to(given: Turn, message: str = "hi") -> weft.Reply:
     return done.reply
 
 
-async def test_the_answer_comes_in_pieces_and_ends_with_the_reply() -> None:
-    events = await run(turn(weft.ScriptedProvider(["Hello there."])))
+async def said(store: weft.Store) -> list[tuple[str, str]]:
+    [session] = await store.sessions.list()
+    return [(m.role, m.content) for m in await store.messages.all(session.id)]
+
+
+def calling(*names: str, text: str = "") -> weft.Reply:
+    calls = (weft.ToolCall(id=f"c{n}", name=name) for n, name in enumerate(names))
+    return weft.Reply(text=text, tool_calls=tuple(calls), stop_reason="tools")
+
+
+def tide() -> str:
+    """When the tide is high."""
+    return "at six"
+
+
+def broken() -> str:
+    raise ValueError("no moon")
+
+
+TOOLS = weft.ToolRegistry([tide, broken])
+
+
+async def test_the_answer_comes_in_pieces_and_ends_with_the_reply(store: weft.Store) -> None:
+    events = await run(await turn(weft.ScriptedProvider(["Hello there."]), store))
 
     assert events[:-1] == [weft.TextDelta("Hello "), weft.TextDelta("there.")]
     assert isinstance(events[-1], weft.Done)
     assert events[-1].reply.text == "Hello there."
 
 
-async def test_both_sides_are_remembered_once() -> None:
-    log = PlainMessages()
+async def test_both_sides_and_the_receipt_are_remembered_once(store: weft.Store) -> None:
+    reply = await reply_to(await turn(weft.ScriptedProvider(["Hello."]), store), "hi there")
 
-    await run(turn(weft.ScriptedProvider(["Hello."]), log), "hi there")
-
-    assert [(m.role, m.content, m.origin) for m in await log.all("s")] == [
+    [session] = await store.sessions.list()
+    assert [(m.role, m.content, m.origin) for m in await store.messages.all(session.id)] == [
         ("user", "hi there", "user"),
         ("assistant", "Hello.", "agent"),
     ]
+    assert await store.turns.list(session.id) == [reply.turn_id]
+    assert await store.turns.get(reply.turn_id) == reply.receipt
 
 
-async def test_the_next_turn_sees_the_last_one_and_the_message_only_once() -> None:
-    log = PlainMessages()
+async def test_the_next_turn_sees_the_last_one_and_the_message_only_once(store: weft.Store) -> None:
     provider = weft.ScriptedProvider(["Hello.", "Again."])
 
-    await run(turn(provider, log), "one")
-    await run(turn(provider, log), "two")
+    await run(await turn(provider, store), "one")
+    await run(await turn(provider, store), "two")
 
     assert [(m.role, m.content) for m in provider.requests[1].history] == [
         ("user", "one"),
         ("assistant", "Hello."),
     ]
     assert provider.requests[1].current_message == "two"
-    assert len(await log.all("s")) == 4
+    assert len(await said(store)) == 4
 
 
-async def test_calls_and_signed_matter_of_the_reply_are_remembered_with_it() -> None:
-    log = PlainMessages()
-    call = weft.ToolCall(id="1", name="look_up", arguments={"q": "tide"})
-    reply = weft.Reply(text="", tool_calls=(call,), provider_data={"signature": "x"})
+async def test_the_message_is_kept_before_anybody_is_asked(store: weft.Store) -> None:
+    kept: list[object] = []
 
-    await run(turn(weft.ScriptedProvider([reply]), log))
+    class Looking(weft.ScriptedProvider):
+        async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
+            query = "select state, text from turns"
+            kept.extend(await store._kept.database.read(lambda db: [*db.execute(query)]))
+            kept.append(await said(store))
+            async for event in super().stream(context):
+                yield event
 
-    asked, answered = await log.all("s")
-    assert replace(answered, timestamp=None) == weft.Message(
-        role="assistant", content="", tool_calls=(call,), origin="agent", provider_data={"signature": "x"}
-    )
-    assert answered.timestamp == asked.timestamp is not None
+    await run(await turn(Looking(["Hello."]), store))
 
-
-async def test_both_sides_are_appended_together() -> None:
-    appended: list[int] = []
-
-    class Noting(PlainMessages):
-        async def append(self, session_id: str, *messages: weft.Message) -> None:
-            appended.append(len(messages))
-            await super().append(session_id, *messages)
-
-    await run(turn(weft.ScriptedProvider(["Hello."]), Noting()))
-
-    assert appended == [2]
+    assert kept == [("running", "hi"), []]
 
 
-async def test_they_are_remembered_before_the_end_is_told() -> None:
-    log = PlainMessages()
+async def test_a_call_is_run_and_the_model_is_asked_again_with_its_result(store: weft.Store) -> None:
+    provider = weft.ScriptedProvider([calling("tide", text="Let me look."), "High tide is at six."])
 
-    async for event in run_turn(turn(weft.ScriptedProvider(["Hello."]), log), "hi"):
-        if isinstance(event, weft.Done):
-            assert len(await log.all("s")) == 2
-            break
-        assert await log.all("s") == []
+    events = await run(await turn(provider, store, tools=TOOLS), "tide?")
+
+    call = weft.ToolCall(id="c0", name="tide")
+    assert [e for e in events if isinstance(e, weft.ToolStarted | weft.ToolFinished)] == [
+        weft.ToolStarted(call),
+        weft.ToolFinished(call, "at six"),
+    ]
+    first, second = provider.requests
+    assert [tool.name for tool in first.tools] == ["tide", "broken"]
+    assert (first.steps, second.tools) == ((), first.tools)
+    assert [(m.role, m.content) for m in second.to_messages()[-3:]] == [
+        ("user", "tide?"),
+        ("assistant", "Let me look."),
+        ("tool", "at six"),
+    ]
+    assert await said(store) == [
+        ("user", "tide?"),
+        ("assistant", "Let me look."),
+        ("tool", "at six"),
+        ("assistant", "High tide is at six."),
+    ]
 
 
-@pytest.mark.parametrize("session", ["", "s"])
-async def test_without_a_session_or_a_log_nothing_is_remembered(session: str) -> None:
-    log = PlainMessages()
-    given = turn(weft.ScriptedProvider(["Hello."]), None if session else log, session)
+async def test_the_request_with_steps_is_valid_for_every_provider(store: weft.Store) -> None:
+    provider = weft.ScriptedProvider([calling("tide", "tide"), calling("gone"), "At six."])
 
-    reply = await reply_to(given)
+    await run(await turn(provider, store, tools=TOOLS), "tide?")
 
-    assert reply.text == "Hello."
-    assert await log.all(session) == []
+    for name in weft.wire.PROVIDERS:
+        payload = weft.wire.to_wire(name, provider.requests[-1])
+        assert weft.wire.violations(name, payload) == []
 
 
-async def test_the_receipt_knows_who_answered_why_and_at_what_cost() -> None:
+async def test_a_tool_that_fails_or_is_not_there_is_told_to_the_model(store: weft.Store) -> None:
+    provider = weft.ScriptedProvider([calling("broken", "tides"), "I could not look."])
+
+    reply = await reply_to(await turn(provider, store, tools=TOOLS))
+
+    assert reply.text == "I could not look."
+    assert [m.content for m in provider.requests[1].steps[1:]] == [
+        "error: the tool failed: ValueError: no moon",
+        "error: there is no tool 'tides': did you mean 'tide'?",
+    ]
+
+
+async def test_the_rounds_of_a_turn_are_limited_and_the_model_is_told(store: weft.Store) -> None:
+    provider = weft.ScriptedProvider([calling("tide"), calling("tide"), calling("tide", text="Hm.")])
+
+    reply = await reply_to(await turn(provider, store, tools=TOOLS, limits=ToolLimits(max_rounds=2)))
+
+    assert (reply.text, reply.tool_calls) == ("Hm.", ())
+    assert len(provider.requests) == 3
+    assert "no more are allowed: answer now" in provider.requests[2].steps[-1].content
+    assert [role for role, _ in await said(store)] == [
+        "user", "assistant", "tool", "assistant", "tool", "user", "assistant",
+    ]  # fmt: skip
+
+
+async def test_a_limit_without_an_answer_says_so(store: weft.Store) -> None:
+    provider = weft.ScriptedProvider([calling("tide"), calling("tide")])
+
+    reply = await reply_to(await turn(provider, store, tools=TOOLS, limits=ToolLimits(max_rounds=1)))
+
+    assert reply.text == "[The limit of 1 rounds of tool calls was reached before there was an answer.]"
+
+
+async def test_a_call_of_a_tool_that_runs_elsewhere_comes_back_to_the_caller(store: weft.Store) -> None:
+    tools = weft.ToolRegistry([weft.ToolDefinition(name="beep")])
+    asked = replace(calling("beep"), provider_data={"signature": "x"})
+
+    reply = await reply_to(await turn(weft.ScriptedProvider([asked]), store, tools=tools))
+
+    assert reply.tool_calls == asked.tool_calls
+    [session] = await store.sessions.list()
+    last = (await store.messages.all(session.id))[-1]
+    assert (last.tool_calls, last.provider_data) == (asked.tool_calls, {"signature": "x"})
+
+
+async def test_the_cost_of_all_requests_is_in_the_receipt(store: weft.Store) -> None:
     usage = weft.Usage(input_tokens=11, output_tokens=2, cached_tokens=5)
     info = weft.ModelInfo(id="small", provider="me")
-    provider = weft.ScriptedProvider([weft.Reply(text="Hello.", usage=usage)], info=info)
-    builder = weft.ContextBuilder(recipe="omega")
+    replies = [replace(calling("tide"), usage=usage, notes=("mended",)), weft.Reply(text="Six.", usage=usage)]
+    given = await turn(weft.ScriptedProvider(replies, info=info), store, tools=TOOLS)
 
-    reply = await reply_to(Turn(builder=builder, provider=provider, provider_reason="it was asked for"))
+    reply = await reply_to(replace(given, provider_reason="it was asked for"))
 
     receipt = reply.receipt
     assert receipt is not None
     assert (receipt.provider, receipt.model, receipt.provider_reason) == ("me", "small", "it was asked for")
-    assert receipt.usage == usage
+    assert receipt.usage == weft.Usage(input_tokens=22, output_tokens=4, cached_tokens=10)
+    assert "mended" in receipt.warnings
+    assert receipt.by_layer["steps"] > 0
     assert receipt.total_tokens == sum(item.tokens for item in receipt.items if item.kept) > 0
 
 
-async def test_the_provider_is_shown_a_receipt_that_names_it_but_no_cost_yet() -> None:
+async def test_the_provider_is_shown_a_receipt_that_names_it_but_no_cost_yet(store: weft.Store) -> None:
     provider = weft.ScriptedProvider(["Hello."])
 
-    await run(turn(provider))
+    await run(await turn(provider, store))
 
     [asked] = provider.requests
     assert asked.receipt is not None
     assert (asked.receipt.provider, asked.receipt.usage) == ("scripted", None)
 
 
-async def test_an_error_of_the_provider_leaves_nothing_in_the_log() -> None:
-    log = PlainMessages()
+async def test_an_error_of_the_provider_leaves_nothing_in_the_log(store: weft.Store) -> None:
     provider = weft.ScriptedProvider([weft.ProviderError("busy"), "Hello."])
 
     with pytest.raises(weft.ProviderError, match="busy"):
-        await run(turn(provider, log))
-    assert await log.all("s") == []
+        await run(await turn(provider, store))
+    assert await said(store) == []
+    assert await store.turns.interrupted() == []
 
-    await run(turn(provider, log), "again")
+    await run(await turn(provider, store), "again")
 
-    assert [m.content for m in await log.all("s")] == ["again", "Hello."]
+    assert await said(store) == [("user", "again"), ("assistant", "Hello.")]
+
+
+async def test_what_tools_did_is_remembered_when_the_provider_fails_afterwards(store: weft.Store) -> None:
+    provider = weft.ScriptedProvider([calling("tide"), weft.ProviderError("busy")])
+
+    with pytest.raises(weft.ProviderError, match="busy"):
+        await run(await turn(provider, store, tools=TOOLS))
+
+    assert await said(store) == [
+        ("user", "hi"),
+        ("assistant", ""),
+        ("tool", "at six"),
+        ("assistant", "[No answer: busy]"),
+    ]
 
 
 class Stream(weft.ScriptedProvider):
@@ -168,44 +268,72 @@ class Stream(weft.ScriptedProvider):
             self.closed = True
 
 
-async def test_an_answer_that_breaks_in_the_middle_leaves_nothing_in_the_log() -> None:
-    log = PlainMessages()
+@pytest.mark.parametrize("then", [weft.ProviderError("it broke off"), None])
+async def test_an_answer_that_breaks_off_is_an_error_and_leaves_nothing_in_the_log(
+    store: weft.Store, then: weft.ProviderError | None
+) -> None:
+    with pytest.raises(weft.ProviderError, match="broke off"):
+        await run(await turn(Stream(then), store))
 
-    with pytest.raises(weft.ProviderError, match="broke"):
-        await run(turn(Stream(weft.ProviderError("broke")), log))
-
-    assert await log.all("s") == []
-
-
-async def test_an_answer_that_ends_without_a_reply_leaves_nothing_in_the_log() -> None:
-    log = PlainMessages()
-
-    events = await run(turn(Stream(), log))
-
-    assert not any(isinstance(event, weft.Done) for event in events)
-    assert await log.all("s") == []
+    assert await said(store) == []
 
 
-async def test_a_turn_that_is_given_up_ends_the_stream_of_the_provider_and_leaves_nothing() -> None:
-    log, provider = PlainMessages(), Stream()
-    events = run_turn(turn(provider, log), "hi")
-    assert isinstance(events, AsyncGenerator)
+async def test_a_turn_that_is_given_up_ends_the_stream_and_keeps_what_was_said(store: weft.Store) -> None:
+    provider = Stream()
+    events = run_turn(await turn(provider, store), "hi")
     await anext(events)
 
     await events.aclose()
 
     assert provider.closed
-    assert await log.all("s") == []
+    assert await said(store) == [("user", "hi"), ("assistant", f"Hel\n\n{CANCELLED}")]
+    assert await store.turns.interrupted() == []
+
+
+async def test_a_cancelled_task_ends_its_tools_and_keeps_what_was_done(store: weft.Store) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def wait_long() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    tools = weft.ToolRegistry([wait_long])
+    given = await turn(weft.ScriptedProvider([calling("wait_long")]), store, tools=tools)
+    task = asyncio.create_task(run(given))
+    await started.wait()
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert ended.is_set()
+    assert await said(store) == [("user", "hi"), ("assistant", ""), ("assistant", CANCELLED)]
+    [session] = await store.sessions.list()
+    history = await store.messages.all(session.id)
+    payload = weft.wire.to_wire("anthropic", weft.Context(history=tuple(history), current_message="go on"))
+    assert weft.wire.violations("anthropic", payload) == []
 
 
 @pytest.mark.parametrize("message", ["", "  ", "\n"])
-async def test_an_empty_message_reaches_no_provider_and_no_log(message: str) -> None:
-    log, provider = PlainMessages(), weft.ScriptedProvider(["Hello."])
+async def test_an_empty_message_reaches_no_provider_and_no_log(store: weft.Store, message: str) -> None:
+    provider = weft.ScriptedProvider(["Hello."])
 
     with pytest.raises(weft.EmptyMessage):
-        await run(turn(provider, log), message)
+        await run(await turn(provider, store), message)
 
-    assert (provider.requests, await log.all("s")) == ([], [])
+    assert (provider.requests, await said(store)) == ([], [])
+
+
+async def test_without_a_store_nothing_is_remembered() -> None:
+    given = Turn(builder=weft.ContextBuilder(recipe="omega"), provider=weft.ScriptedProvider(["Hello."]))
+
+    reply = await reply_to(given)
+
+    assert (reply.text, reply.turn_id) == ("Hello.", "")
 
 
 async def test_a_context_that_cannot_be_built_reaches_no_provider() -> None:

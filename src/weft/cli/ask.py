@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.app import App, connect
+from weft.app import connect
 from weft.channels.terminal import show_answer, show_receipt
 from weft.cli.options import (
     AsJson,
@@ -22,6 +22,7 @@ from weft.cli.options import (
     run,
     settings,
 )
+from weft.gateway.assistant import App
 from weft.types.codec import to_dict
 
 app = typer.Typer()

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from weft import wire
-from weft.app import connect, make_builder, vendor_model
+from weft.app import connect, vendor_model
 from weft.channels.terminal import show_receipt
 from weft.cli.options import (
     AsJson,
@@ -30,7 +30,9 @@ from weft.cli.options import (
 )
 from weft.config import Config
 from weft.errors import ProviderError
+from weft.providers.scripted import ScriptedProvider
 from weft.types.context import Context
+from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
@@ -63,7 +65,7 @@ def context(
     """Show what the model would see, without asking it."""
     config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
     wired = config.provider if config.provider in wire.PROVIDERS else None
-    built = run(_for_model(config, message(text)) if wired else _build(config, message(text)))
+    built = run(_build(config, message(text)))
     if form is not None:
         built = replace(built, form=form.value)
     if svg is not None and built.receipt is not None:
@@ -79,18 +81,18 @@ def context(
         say(written(built))
 
 
-async def _for_model(config: Config, text: str) -> Context:
-    """The context as it is built for a vendor's model: within its window."""
-    info = vendor_model(str(config.provider), config)
-    return await make_builder(config).with_model_info(info).build(text)
-
-
 async def _build(config: Config, text: str) -> Context:
-    """The context for whoever would answer; with nobody to ask it is built for the recipe's own limits."""
+    """The context for whoever would answer; with nobody to ask it is built for the recipe's own limits.
+
+    A vendor's model is not asked, so that no key of it is needed.
+    """
+    provider = None
+    if config.provider in wire.PROVIDERS:
+        provider = ScriptedProvider(info=vendor_model(config.provider, config))
     try:
-        assistant = await connect(config)
+        assistant = await connect(config, provider=provider)
     except ProviderError:
-        return await make_builder(config).build(text)
+        assistant = await connect(config, provider=ScriptedProvider(info=ModelInfo()))
     try:
         return await assistant.context(text)
     finally:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from weft.context.plan import Plan
-from weft.types.receipt import Receipt, ReceiptItem
+from weft.types.receipt import Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
+from weft.types.reply import Reply
 from weft.types.section import Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
+_ENOUGH = 200
+"""Tokens of a request below which its framing says more about a count than its text."""
+_TOO_FEW = 0.6
+"""No vocabulary needs less than this share of our tokens for the same text: then text was lost."""
 
 
 def account(plan: Plan, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -31,6 +37,38 @@ def account(plan: Plan, *, warnings: tuple[str, ...] = ()) -> Receipt:
         recipe=plan.materials.recipe.name,
         counter=plan.materials.recipe.tokens,
         warnings=(*warnings, *notes),
+    )
+
+
+def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, ratio: float) -> Receipt:
+    """The receipt with what the provider said of the requests: their cost, and what was mended in them.
+
+    `first_tokens` is our count of the first request. What the provider counted for it teaches how many of
+    its tokens one of ours is: at once if that is more than was believed, slowly if it is less.
+    """
+    usages = [reply.usage for reply in replies if reply.usage is not None]
+    notes = dict.fromkeys(note for reply in replies for note in reply.notes)
+    settled = replace(receipt, warnings=(*receipt.warnings, *notes), usage=_sum(usages))
+    told = replies[0].usage.input_tokens if replies and replies[0].usage is not None else 0
+    if not told or first_tokens < _ENOUGH:
+        return settled
+    if receipt.provider == "ollama" and told < first_tokens * _TOO_FEW:
+        error = (
+            f"Ollama read {told} tokens of a request of about {first_tokens}: it cut the rest away "
+            "without a word. Raise the memory it may use, or lower `context.max_tokens`."
+        )
+        return replace(settled, errors=(*settled.errors, error))
+    seen = told / first_tokens
+    return replace(settled, ratio=round(max(seen, 0.9 * ratio + 0.1 * seen), 3))
+
+
+def _sum(usages: Sequence[Usage]) -> Usage | None:
+    if not usages:
+        return None
+    return Usage(
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cached_tokens=sum(usage.cached_tokens for usage in usages),
     )
 
 
@@ -86,10 +124,10 @@ def _history(plan: Plan) -> Iterator[ReceiptItem]:
     stretches = ((1, limited, window.limited_by), (limited + 1, start, gave_way), (start + 1, end, ""))
     for first, last, reason in stretches:
         if first <= last:
-            yield _stretch(first, last, tokens(first, last), reason)
+            yield stretch(first, last, tokens(first, last), reason)
 
 
-def _stretch(first: int, last: int, tokens: int, reason: str) -> ReceiptItem:
+def stretch(first: int, last: int, tokens: int, reason: str = "") -> ReceiptItem:
     """One item for a run of messages; without a reason to drop it, it is shown."""
     return ReceiptItem(
         layer="history",

@@ -12,6 +12,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -22,8 +23,10 @@ from weft.providers.vendors import HttpSettings, Vendor
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
-from weft.wire import from_wire, to_wire
+from weft.wire import from_wire
 from weft.wire.clean import compact
+from weft.wire.dialects import written
+from weft.wire.request import request
 from weft.wire.streams import ASSEMBLERS
 
 _log = logging.getLogger(__name__)
@@ -72,13 +75,16 @@ class HttpProvider:
             ProviderError: the vendor refused, could not be reached, or broke off.
         """
         model = context.model or self.info.id
-        body = compact(to_wire(self._vendor.name, context, model=model, stream=True)).encode()
+        asked = request(self._vendor.name, context, model=model, max_output_tokens=None, stream=True)
+        body = compact(written(asked)).encode()
         shown = False
         for attempt in range(self._settings.retries + 1):
             try:
                 async with aclosing(self._once(body, model)) as events:
                     async for event in events:
                         shown = True
+                        if isinstance(event, Done):
+                            event = Done(replace(event.reply, notes=asked.notes))  # noqa: PLW2901
                         yield event
                 return
             except _Passing as error:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from weft.tokens import Counter
 from weft.types.message import Message
+from weft.types.receipt import Receipt
 from weft.types.records import (
     ActivityEntry,
     ArchivalEntry,
@@ -19,11 +20,14 @@ from weft.types.records import (
     BlockVersion,
     Candidate,
     Fact,
+    OpenTurn,
     Paired,
     Permission,
     Recalled,
     RenderedBlock,
     SearchContentType,
+    Session,
+    SessionRule,
     SharedBlock,
     Summary,
     Tail,
@@ -114,6 +118,40 @@ class MessageLog(Protocol):
     ) -> Tail:
         """The newest entries, as many as could matter: up to and including the one that passes a limit."""
         ...
+
+
+class Sessions(Protocol):
+    """Which conversation a message belongs to."""
+
+    async def find(self, session_id: str) -> Session | None: ...
+
+    async def find_or_create(
+        self, channel: str, conversation: str, sender: str, *, agent_id: str = "", rule: SessionRule = ...
+    ) -> Session: ...
+
+
+class Turns(Protocol):
+    """What happens between a message and its answer. `finish` and `fail` raise if the turn has ended."""
+
+    async def begin(self, session_id: str, text: str) -> str: ...
+
+    async def step(self, turn_id: str, *messages: Message) -> None: ...
+
+    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message) -> None: ...
+
+    async def fail(self, turn_id: str, error: str, *messages: Message) -> None: ...
+
+    async def interrupted(self, session_id: str | None = None) -> Sequence[OpenTurn]: ...
+
+    async def settle(self, turn_id: str, *messages: Message) -> bool: ...
+
+    async def ratio(self, model: str) -> float | None: ...
+
+    async def keep_result(self, session_id: str, tool: str, content: str) -> str: ...
+
+    async def read_result(
+        self, session_id: str, result_id: str, offset: int, length: int
+    ) -> tuple[str, int]: ...
 
 
 class Facts(Protocol):

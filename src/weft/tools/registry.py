@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from weft.errors import ToolError, did_you_mean
 from weft.tools.base import Tool, ToolSource
+from weft.tools.function import tool_from
 from weft.types.message import ToolDefinition
 
 
@@ -22,20 +24,26 @@ class Offered:
 class ToolRegistry:
     """Tools in the order in which they were added. A name can be taken only once.
 
-    A plain definition is told to the model but runs elsewhere: its calls come back to the caller. What a
-    source offers stands behind the tools that were added, and is asked for anew with every message.
+    A function becomes a tool by its signature and its docstring. A plain definition is told to the model but
+    runs elsewhere: its calls come back to the caller. What a source offers stands behind the tools that were
+    added, and is asked for anew with every message.
     """
 
     def __init__(
-        self, tools: Iterable[Tool | ToolDefinition] = (), *, sources: Iterable[ToolSource] = ()
+        self,
+        tools: Iterable[Tool | ToolDefinition | Callable[..., Any]] = (),
+        *,
+        sources: Iterable[ToolSource] = (),
     ) -> None:
         self._tools: dict[str, Tool | ToolDefinition] = {}
         self._sources = tuple(sources)
         for tool in tools:
             self.add(tool)
 
-    def add(self, tool: Tool | ToolDefinition) -> None:
-        """Raises ToolError if another tool has that name."""
+    def add(self, tool: Tool | ToolDefinition | Callable[..., Any]) -> None:
+        """Raises ToolError if another tool has that name, or a function cannot be one."""
+        if not isinstance(tool, Tool | ToolDefinition):
+            tool = tool_from(tool)
         if tool.name in self._tools:
             raise ToolError(f"There is a tool {tool.name!r} already: give this one another name.")
         self._tools[tool.name] = tool
@@ -45,6 +53,12 @@ class ToolRegistry:
         if name not in self._tools:
             raise ToolError(f"There is no tool {name!r}: {did_you_mean(name, self._tools)}")
         return self._tools[name]
+
+    def joined(self, tools: Iterable[Tool]) -> ToolRegistry:
+        """These tools and others, from the same sources; one that has the name of another is left out."""
+        joined = ToolRegistry(sources=self._sources)
+        joined._tools = {**{tool.name: tool for tool in tools}, **self._tools}
+        return joined
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools that were added, as the model is told of them."""

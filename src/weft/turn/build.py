@@ -92,6 +92,10 @@ class ContextBuilder:
         builder._settings = replace(self._settings, **changes)
         return builder
 
+    @property
+    def recipe(self) -> Recipe:
+        return self._settings.recipe
+
     def with_workspace(self, path: str | Path) -> Self:
         """Read instructions, memory, skills and tool docs from this folder.
 

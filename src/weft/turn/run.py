@@ -1,49 +1,113 @@
 """READ THIS FIRST: one turn, from the message to what is remembered.
 
-Collect, plan and render happen in `build`; asking is the provider's. Tools and folding join here.
+Collect, plan and render happen in `build`; asking is the provider's, acting is `act`'s, and `journal` keeps
+what happens, so that nothing is lost and nothing is answered twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from weft.context.receipt import settle
+from weft.context.steps import with_steps
+from weft.errors import EmptyMessage, ProviderError
 from weft.providers.base import Provider
-from weft.store.base import MessageLog
+from weft.store.base import Turns
+from weft.tools.base import Caller
+from weft.tools.registry import Offered, ToolRegistry
+from weft.turn.act import Actor, ToolLimits
 from weft.turn.build import ContextBuilder
+from weft.turn.journal import Journal, said
 from weft.types.context import Context
 from weft.types.message import Message
-from weft.types.reply import Done, Event, Reply
+from weft.types.receipt import Receipt
+from weft.types.reply import Done, Event, Reply, TextDelta
+from weft.types.rules import ToolRule
+
+_ENOUGH = "[That was round {rounds} of tool calls, and no more are allowed: answer now with what you have.]"
+_NO_ANSWER = "[The limit of {rounds} rounds of tool calls was reached before there was an answer.]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one turn works with. Without a session nothing is remembered."""
+    """What one turn works with. Without `turns` nothing is remembered."""
 
     builder: ContextBuilder
     provider: Provider
     provider_reason: str = ""
-    log: MessageLog | None = None
-    session_id: str = ""
+    tools: ToolRegistry = field(default_factory=ToolRegistry)
+    rules: tuple[ToolRule, ...] = ()
+    limits: ToolLimits = ToolLimits()
+    caller: Caller = Caller()
+    turns: Turns | None = None
 
 
 async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     """Answer one message; the last event holds the reply with its receipt."""
-    context = with_provider(await turn.builder.build(message), turn)
-    async with aclosing(turn.provider.stream(context)) as events:
-        async for event in events:
-            if isinstance(event, Done):
-                reply = _with_receipt(event.reply, context)
-                await _remember(turn, message, reply)
-                yield Done(reply)
-            else:
+    if not message.strip():
+        raise EmptyMessage
+    journal = Journal(turns=turn.turns, session_id=turn.caller.session_id)
+    unfinished: list[str] = []
+    try:
+        await journal.begin(message)
+        async with aclosing(_answer(turn, message, journal)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    unfinished.append(event.text)
+                else:
+                    unfinished.clear()
                 yield event
+    except (asyncio.CancelledError, GeneratorExit):
+        await journal.cancel("".join(unfinished))
+        raise
+    except Exception as error:
+        await journal.fail(str(error))
+        raise
 
 
-def with_provider(context: Context, turn: Turn) -> Context:
-    """The context, with who will answer and why in its receipt."""
+async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[Event]:
+    """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
+    offered = await turn.tools.offered(message)
+    first = context = await prepare(turn, message, offered)
+    actor = Actor(offered, rules=turn.rules, limits=turn.limits, caller=turn.caller, kept=turn.turns)
+    replies: list[Reply] = []
+    while True:
+        async with aclosing(turn.provider.stream(context)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    replies.append(event.reply)
+                else:
+                    yield event
+        if len(replies) == actor.rounds:
+            raise ProviderError("The answer broke off before its end: ask again.")
+        calls = replies[-1].tool_calls
+        if not calls or actor.exhausted or not actor.runs(calls):
+            break
+        await journal.step(said(replies[-1]))
+        async with aclosing(actor.act(calls)) as acts:
+            async for event in acts:
+                yield event
+        await journal.step(*actor.results)
+        if actor.ended:
+            break
+        if actor.exhausted:
+            await journal.step(_note(_ENOUGH.format(rounds=actor.rounds)))
+        context = with_steps(first, journal.steps, cuttable=turn.builder.recipe.history.strategy != "none")
+    reply = _reply(actor, replies[-1], journal)
+    receipt = _receipt(turn, first, context, actor, replies)
+    await journal.finish(None if actor.ended else said(reply), receipt)
+    yield Done(replace(reply, receipt=receipt))
+
+
+async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> Context:
+    """The context of a turn, with who will answer and why in its receipt. Nobody is asked."""
+    found = offered or await turn.tools.offered(message)
+    builder = turn.builder.with_tools(found.definitions).with_tool_rules(turn.rules)
+    context = await builder.build(message)
     if context.receipt is None:
         return context
     info = turn.provider.info
@@ -53,22 +117,27 @@ def with_provider(context: Context, turn: Turn) -> Context:
     return replace(context, receipt=receipt)
 
 
-def _with_receipt(reply: Reply, context: Context) -> Reply:
-    receipt = replace(context.receipt, usage=reply.usage) if context.receipt else None
-    return replace(reply, receipt=receipt)
+def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
+    """What the person reads: the last answer, or what came of the call that ended the turn."""
+    reply = replace(last, turn_id=journal.turn_id)
+    if actor.ended:
+        return replace(reply, text=last.text or actor.results[-1].content, tool_calls=())
+    if actor.exhausted:
+        return replace(reply, text=last.text or _NO_ANSWER.format(rounds=actor.rounds), tool_calls=())
+    return reply
 
 
-async def _remember(turn: Turn, message: str, reply: Reply) -> None:
-    """Both sides of the exchange at once, so that no half turn is ever seen."""
-    if turn.log is not None and turn.session_id:
-        now = datetime.now(UTC)
-        asked = Message(role="user", content=message, timestamp=now)
-        answered = Message(
-            role="assistant",
-            content=reply.text,
-            timestamp=now,
-            tool_calls=reply.tool_calls,
-            origin="agent",
-            provider_data=reply.provider_data,
-        )
-        await turn.log.append(turn.session_id, asked, answered)
+def _receipt(
+    turn: Turn, first: Context, last: Context, actor: Actor, replies: Sequence[Reply]
+) -> Receipt | None:
+    """The receipt of the whole turn: of its last request, with the cost of all."""
+    if first.receipt is None or last.receipt is None:
+        return None
+    shown = replace(last.receipt, warnings=(*last.receipt.warnings, *actor.warnings))
+    return settle(
+        shown, replies, first_tokens=first.receipt.total_tokens, ratio=turn.provider.info.tokens_ratio
+    )
+
+
+def _note(text: str) -> Message:
+    return Message(role="user", content=text, timestamp=datetime.now(UTC), origin="operator")

@@ -43,14 +43,16 @@ class ContextNeeds:
 class Context(Json):
     """Everything one request shows a model, before it is written for a vendor.
 
-    `current_message` is the raw text; `turn_text` is what the recipe shows right before it. `tagged` says
-    that sections carry tags of ours, so that tags inside messages must be made harmless in every form.
+    `current_message` is the raw text; `turn_text` is what the recipe shows right before it. `steps` is what
+    the turn did since: calls and their results, behind the message. `tagged` says that sections carry tags
+    of ours, so that tags inside messages must be made harmless in every form.
     The receipt takes no part in equality: it tells how the context came about, not what it is.
     """
 
     system_prompt: str = field(default="", metadata={"always": True})
     history: tuple[Message, ...] = field(default=(), metadata={"always": True})
     current_message: str
+    steps: tuple[Message, ...] = ()
     mcp_servers: tuple[McpServer, ...] = field(default=(), metadata={"always": True})
     model: str | None = None
     sections: tuple[Section, ...] = ()
@@ -60,7 +62,7 @@ class Context(Json):
     receipt: Receipt | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("history", "mcp_servers", "sections", "tools"):
+        for name in ("history", "steps", "mcp_servers", "sections", "tools"):
             if not isinstance(getattr(self, name), tuple):
                 object.__setattr__(self, name, tuple(getattr(self, name)))
 
@@ -84,7 +86,7 @@ class Context(Json):
         return "\n\n".join(f"[{label}]\n{without_labels(text)}" for label, text in parts)
 
     def to_api_messages(self) -> tuple[str, list[Message]]:
-        """The system prompt, and apart from it the history followed by the message."""
+        """The system prompt, and apart from it the history, the message, and what was done since."""
         return self.system_prompt, self._messages()
 
     def to_messages(self) -> list[Message]:
@@ -103,14 +105,14 @@ class Context(Json):
         return dump_json(data)
 
     def _messages(self) -> list[Message]:
-        """History and message as they are sent: tags made harmless, the turn's sections in front."""
-        history, message = list(self.history), self.current_message
+        """All messages as they are sent: tags made harmless, the turn's sections in front of the message."""
+        history, steps, text = list(self.history), list(self.steps), self.current_message
         if self.tagged:
-            history = [_without_tags(message) for message in history]
-            message = without_tags(message)
+            history, steps = list(map(_without_tags, history)), list(map(_without_tags, steps))
+            text = without_tags(text)
         before = self.turn_text
-        history.append(Message(role="user", content=f"{before}\n\n{message}" if before else message))
-        return history
+        message = Message(role="user", content=f"{before}\n\n{text}" if before else text)
+        return [*history, message, *steps]
 
 
 def _without_tags(message: Message) -> Message:

@@ -64,11 +64,20 @@ class ModelContextLimits(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo(Json):
-    """Which model will read the context, as far as building it depends on that."""
+    """Which model will read the context, as far as building it depends on that.
+
+    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is.
+    """
 
     id: str = ""
     provider: str = ""
     max_tokens: int | None = None
+    tokens_ratio: float = 1.0
+
+    @property
+    def window(self) -> int | None:
+        """Its window in our tokens."""
+        return None if self.max_tokens is None else int(self.max_tokens / max(self.tokens_ratio, 0.1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,4 +123,4 @@ class ContextConfig:
     def limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
         """The limits that bind: those that were asked for, within what the model can read."""
         limits = self.chosen_limits(recipe, model)
-        return limits.lowered_to(model.max_tokens).check() if model else limits
+        return limits.lowered_to(model.window).check() if model else limits

@@ -41,6 +41,8 @@ class Receipt(Json):
     """Accounts for every token of one context and for everything left out.
 
     `total_tokens`, `by_layer` and `over_limit` follow from the items, so that they can never disagree.
+    `errors` tells what went wrong with the request after it was built; `usage` is that of all requests of
+    the turn together, and `ratio` how many of the model's tokens one of ours was.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -50,10 +52,12 @@ class Receipt(Json):
     recipe: str = ""
     counter: str = ""
     warnings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     provider: str = ""
     model: str = ""
     provider_reason: str = ""
     usage: Usage | None = field(default=None)
+    ratio: float | None = None
 
     @property
     def total_tokens(self) -> int:

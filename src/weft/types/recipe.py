@@ -93,6 +93,14 @@ class HistoryRule(Json):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsRule(Json):
+    """Which of Weft's own tools are offered, and how many rounds of calls a turn may have."""
+
+    builtin: tuple[Literal["memory", "results"], ...] = ()
+    max_rounds: int = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(Json):
     """How one kind of assistant builds its context. See `docs/reference/recipes.md` for every key."""
 
@@ -105,6 +113,7 @@ class Recipe(Json):
     stability: Literal["live", "epoch"] = "live"
     overflow: Literal["send", "error"] = "error"
     reload: Reload = "per_turn"
+    ask: Literal["layers", "one_shot"] = "layers"
     ttl_seconds: float = 30.0
     join: str = "\n\n"
     workspace_path: str | None = None
@@ -112,6 +121,7 @@ class Recipe(Json):
     limits: ModelContextLimits
     history: HistoryRule = HistoryRule()
     session: SessionRule = SessionRule()
+    tools: ToolsRule = ToolsRule()
     layers: tuple[Layer, ...]
 
     def __post_init__(self) -> None:
@@ -312,7 +322,7 @@ def _check_numbers(recipe: Recipe, where: str) -> None:
         raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
     history = recipe.history
     counts: list[float | None] = [history.max_messages, history.max_tokens, history.keep_recent]
-    counts.append(recipe.session.idle_minutes)
+    counts += [recipe.session.idle_minutes, recipe.tools.max_rounds]
     for layer in recipe.layers:
         counts += [layer.max_entries, layer.limit, layer.max_tokens, layer.max_chars]
     if any(number is not None and number < 0 for number in counts) or not 0 <= recipe.ttl_seconds < inf:

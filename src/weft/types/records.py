@@ -276,6 +276,17 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """A message whose turn did not end: its process is gone. `steps` is what was done for it by then."""
+
+    id: str
+    session_id: str
+    text: str
+    at: datetime | None = None
+    steps: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
     """Somebody who may come in, on one channel."""
 

@@ -13,7 +13,11 @@ from weft.types.receipt import Receipt, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Json):
-    """One complete answer of a model. The receipt is there when a turn asked for it."""
+    """One complete answer of a model. The receipt is there when a turn asked for it.
+
+    `notes` says what was mended in the request so that the provider takes it; `turn_id` names the turn in
+    the store, if it was kept.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -21,7 +25,9 @@ class Reply(Json):
     usage: Usage | None = None
     model: str = ""
     provider_data: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     receipt: Receipt | None = field(default=None, compare=False)
+    turn_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +47,25 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The answer is complete. Always the last event."""
+    """The answer is complete. Always the last event of a provider, and of a turn."""
 
     reply: Reply
 
 
-Event = Reading | TextDelta | Done
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is about to run."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """What came of a call, as the model reads it."""
+
+    call: ToolCall
+    result: str
+    failed: bool = False
+
+
+Event = Reading | TextDelta | ToolStarted | ToolFinished | Done

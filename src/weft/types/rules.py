@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weft.types.codec import Json
+from weft.types.neutral import one_line
 
 RuleKind = Literal["exit_loop", "continue_loop", "max_calls", "start_constraint", "requires_prior"]
 
@@ -43,3 +44,14 @@ class ToolRule(Json):
     def requires_prior(cls, tool: str, prior: str) -> ToolRule:
         """The tool may be called only after another one."""
         return cls(tool, "requires_prior", prior=prior)
+
+    def sentence(self) -> str:
+        """The rule in words, as the model is told of it."""
+        tool, prior = one_line(self.tool), one_line(self.prior)
+        return {
+            "start_constraint": f"Call `{tool}` first before any other tools",
+            "exit_loop": f"The conversation will end after calling `{tool}`",
+            "continue_loop": f"The conversation will be continued after calling `{tool}`",
+            "max_calls": f"Call `{tool}` at most {self.limit} times",
+            "requires_prior": f"Call `{tool}` only after calling `{prior}`",
+        }[self.kind]

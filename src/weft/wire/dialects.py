@@ -45,10 +45,14 @@ def to_wire(
         EmptyMessage: there is nothing to answer.
         ConfigError: no provider has this name.
     """
-    dialect = _dialect(provider)
-    return dialect.to_wire(
-        request(provider, context, model=model, max_output_tokens=max_output_tokens, stream=stream)
-    )
+    _dialect(provider)
+    asked = request(provider, context, model=model, max_output_tokens=max_output_tokens, stream=stream)
+    return written(asked)
+
+
+def written(asked: Request) -> dict[str, Any]:
+    """A request that was prepared already, in its provider's dialect."""
+    return _dialect(asked.provider).to_wire(asked)
 
 
 def from_wire(provider: str, answer: Mapping[str, Any]) -> Reply:

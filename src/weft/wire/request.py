@@ -28,6 +28,8 @@ class Request:
     max_output_tokens: int | None
     stream: bool
     window: int
+    notes: tuple[str, ...] = ()
+    """What was mended, each thing once."""
 
     @property
     def row(self) -> Model:
@@ -50,8 +52,7 @@ def request(
         raise EmptyMessage
     chosen = model or context.model or (context.receipt.model if context.receipt else "") or DEFAULT[provider]
     system, said = context.to_api_messages()
-    messages, _ = repair(provider, said)
-    limit = context.receipt.limit if context.receipt else 0
+    messages, notes = repair(provider, said)
     return Request(
         provider=provider,
         model=chosen,
@@ -60,8 +61,16 @@ def request(
         tools=_declared(context.tools, messages),
         max_output_tokens=max_output_tokens,
         stream=stream,
-        window=limit or known(chosen).window,
+        window=_window(context, known(chosen), max_output_tokens or 0),
+        notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _window(context: Context, model: Model, answer: int) -> int:
+    """How much the model must be able to read: the limit, or what this request takes in its own tokens."""
+    if context.receipt is None or not context.receipt.limit:
+        return model.window
+    return max(context.receipt.limit, int(context.receipt.total_tokens * model.ratio) + answer)
 
 
 def _parts(context: Context, system: str) -> tuple[str, ...]:

@@ -24,11 +24,12 @@ from weft.store.sqlite.database import Database, translated
 from weft.store.sqlite.index import index_message, index_text
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from
 from weft.types.codec import dump_json
+from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.records import BlockType, Permission
 from weft.types.schema import schema_from_dict
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 
 
@@ -74,7 +75,15 @@ TABLES = (
     _Table("block_snapshots", "block_id, seq, blob", "block_id", as_bytes=("blob",)),
     _Table("block_shares", "block_id, agent_id, permission", "1, 2"),
     _Table("archive", "id, agent_id, content, metadata, created_at", "id", as_json=("metadata",)),
-    _Table("turns", "id, session_id, receipt, created_at", "id", as_json=("receipt",)),
+    _Table(
+        "turns",
+        "id, session_id, state, text, owner, error, receipt, created_at, ended_at",
+        "id",
+        as_json=("receipt",),
+    ),
+    _Table("turn_steps", "turn_id, seq, message", "1, 2", as_json=("message",)),
+    _Table("results", "id, session_id, tool, content, created_at", "id"),
+    _Table("ratios", "model, ratio", "model"),
     _Table("purges", "fingerprint, at, places", "fingerprint"),
     _Table("auth_pairings", "channel, sender, at", "1, 2"),
     _Table("auth_tokens", "name, hash, at", "name", as_bytes=("hash",)),
@@ -182,7 +191,9 @@ def _counts(folder: Path) -> Mapping[str, int]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{folder / MANIFEST} is damaged: export again.") from error
     if number != FORMAT:
-        raise StoreError(f"{folder} was exported by another version of Weft (format {number}): update Weft.")
+        raise StoreError(
+            f"{folder} was exported by another version of Weft (format {number}): use that one to import it."
+        )
     return counts
 
 
@@ -233,7 +244,9 @@ def _check(table: _Table, row: dict[str, Any]) -> None:
     elif table.name == "block_shares":
         Permission(row["permission"])
     elif table.name == "turns":
-        Receipt.from_json(dump_json(row["receipt"]))
+        Receipt.from_json(dump_json(row.get("receipt") or {}))
+    elif table.name == "turn_steps":
+        Message.from_json(dump_json(row["message"]))
     elif table.name == "messages":
         values = [_stored(table, name, row.get(name)) for name in MESSAGE_COLUMNS.split(", ")]
         message_from(values)

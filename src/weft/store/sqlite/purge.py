@@ -28,12 +28,15 @@ _PLAIN = {
     "tasks": ("text",),
     "archive": ("content",),
     "blocks": ("label", "description"),
+    "results": ("content",),
+    "turns": ("text", "error"),
 }
 _JSON = {
     "messages": ("tool_calls", "parts", "provider_data"),
     "archive": ("metadata",),
     "blocks": ("schema",),
     "turns": ("receipt",),
+    "turn_steps": ("message",),
 }
 
 

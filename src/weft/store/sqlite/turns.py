@@ -1,24 +1,108 @@
-"""The receipts of turns."""
+"""Turns: a message from the moment it came until its answer is in the log, and the receipt of that."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
 
 from weft.errors import StoreError
+from weft.store.owner import is_running, this_process
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.rows import new_id, storable
+from weft.store.sqlite.messages import append_messages
+from weft.store.sqlite.rows import moment, new_id, storable
+from weft.tokens import COUNTERS
+from weft.types.message import Message
 from weft.types.receipt import Receipt
+from weft.types.records import OpenTurn
+
+_LONGEST_SECONDS = 3600.0
+"""After so long a turn of a process that cannot be seen from here counts as interrupted."""
 
 
 class SqliteTurns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, session_id: str | None, receipt: Receipt) -> str:
-        """Keep a receipt and give the turn's id."""
+    async def begin(self, session_id: str, text: str) -> str:
+        """Keep a message before anything is done with it; the turn's id."""
         turn_id = new_id()
-        row = (turn_id, session_id, storable(receipt.to_json()), time.time())
-        query = "insert into turns(id, session_id, receipt, created_at) values(?, ?, ?, ?)"
+        row = (turn_id, session_id, "running", storable(text), this_process(), time.time())
+        query = "insert into turns(id, session_id, state, text, owner, created_at) values(?, ?, ?, ?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, row).get)
+        return turn_id
+
+    async def step(self, turn_id: str, *messages: Message) -> None:
+        """Keep what a turn did so far: calls before they are made, results as they come."""
+        rows = [storable(message.to_json()) for message in messages]
+
+        def work(db: apsw.Connection) -> None:
+            count = db.execute("select count(*) from turn_steps where turn_id = ?", (turn_id,)).get
+            for seq, row in enumerate(rows, count + 1):
+                db.execute("insert into turn_steps values(?, ?, ?)", (turn_id, seq, row))
+
+        await self._database.write(work)
+
+    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message) -> None:
+        """The whole exchange into the log, with its receipt: all of it or nothing, and only once.
+
+        Raises:
+            StoreError: the turn has ended already.
+        """
+        kept = storable(receipt.to_json())
+        await self._end(turn_id, "done", messages, receipt=kept, ratio=(receipt.model, receipt.ratio))
+
+    async def fail(self, turn_id: str, error: str, *messages: Message) -> None:
+        """Give a turn up; what it did goes into the log. Without anything done its message stays here."""
+        await self._end(turn_id, "failed", messages, error=storable(error))
+
+    async def interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
+        """Turns whose process is gone, oldest first."""
+        query = (
+            "select id, session_id, text, created_at, owner from turns where state = 'running' "
+            "and session_id = coalesce(?, session_id) order by created_at, id"
+        )
+        steps = "select message from turn_steps where turn_id = ? order by seq"
+
+        def work(db: apsw.Connection) -> list[OpenTurn]:
+            rows: list[Any] = db.execute(query, (session_id,)).fetchall()
+            return [
+                OpenTurn(
+                    id=turn_id,
+                    session_id=session,
+                    text=text,
+                    at=moment(began),
+                    steps=tuple(Message.from_json(str(told)) for (told,) in db.execute(steps, (turn_id,))),
+                )
+                for turn_id, session, text, began, owner in rows
+                if _is_gone(owner, began)
+            ]
+
+        return await self._database.read(work)
+
+    async def settle(self, turn_id: str, *messages: Message) -> bool:
+        """Put an interrupted turn into the log as it is. False if somebody else did so meanwhile."""
+        try:
+            await self._end(turn_id, "interrupted", messages)
+        except StoreError:
+            return False
+        return True
+
+    async def ratio(self, model: str) -> float | None:
+        """How many of a model's tokens one of ours was when it last said so."""
+        query = "select ratio from ratios where model = ?"
+        return await self._database.read(lambda db: db.execute(query, (model,)).get)
+
+    async def add(self, session_id: str | None, receipt: Receipt) -> str:
+        """Keep a receipt by itself and give the turn's id."""
+        turn_id, now = new_id(), time.time()
+        row = (turn_id, session_id, storable(receipt.to_json()), now, now)
+        query = (
+            "insert into turns(id, session_id, state, receipt, created_at, ended_at) "
+            "values(?, ?, 'done', ?, ?, ?)"
+        )
         await self._database.write(lambda db: db.execute(query, row).get)
         return turn_id
 
@@ -27,12 +111,73 @@ class SqliteTurns:
         query = "select receipt from turns where id = ?"
         found = await self._database.read(lambda db: db.execute(query, (turn_id,)).get)
         if found is None:
-            raise StoreError(f"There is no turn {turn_id!r}: `weft turns` lists them.")
+            raise StoreError(f"There is no turn {turn_id!r} with a receipt: `weft turns` lists them.")
         return Receipt.from_json(str(found))
 
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
-        """The ids of a session's turns, newest first."""
-        query = "select id from turns where session_id = ? order by created_at desc, id desc limit ?"
+        """The ids of a session's turns that were answered, newest first."""
+        query = (
+            "select id from turns where session_id = ? and receipt is not null "
+            "order by created_at desc, id desc limit ?"
+        )
         return [
             row[0] for row in await self._database.read(lambda db: [*db.execute(query, (session_id, limit))])
         ]
+
+    async def keep_result(self, session_id: str, tool: str, content: str) -> str:
+        """Keep the whole of a result that is too long to be shown; its id."""
+        result_id = new_id()
+        row = (result_id, session_id, storable(tool), storable(content), time.time())
+        await self._database.write(
+            lambda db: db.execute("insert into results values(?, ?, ?, ?, ?)", row).get
+        )
+        return result_id
+
+    async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
+        """A part of a result, counted in characters from 0, and how long it is as a whole.
+
+        Raises:
+            StoreError: this session has no such result.
+        """
+        query = "select substr(content, ?, ?), length(content) from results where id = ? and session_id = ?"
+        bound = (offset + 1, length, result_id, session_id)
+        row: Any = await self._database.read(lambda db: db.execute(query, bound).fetchone())
+        if row is None:
+            raise StoreError(f"There is no result {result_id!r} in this session: check the id.")
+        return row[0], row[1]
+
+    async def _end(
+        self,
+        turn_id: str,
+        state: str,
+        messages: Sequence[Message],
+        *,
+        receipt: str | None = None,
+        error: str | None = None,
+        ratio: tuple[str, float | None] = ("", None),
+    ) -> None:
+        prices = [COUNTERS["exact"].message(message) for message in messages]
+
+        def work(db: apsw.Connection) -> None:
+            query = "select session_id, state from turns where id = ?"
+            found = db.execute(query, (turn_id,)).fetchone()
+            if found is None or found[1] != "running":
+                raise StoreError(f"The turn {turn_id!r} has ended already: nothing was written twice.")
+            if messages:
+                append_messages(db, found[0], messages, prices)
+            db.execute(
+                "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, "
+                "text = iif(?, null, text) where id = ?",
+                (state, error, receipt, time.time(), bool(messages), turn_id),
+            )
+            db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
+            model, learned = ratio
+            if model and learned is not None:
+                db.execute("insert or replace into ratios values(?, ?)", (storable(model), learned))
+
+        await self._database.write(work)
+
+
+def _is_gone(owner: str, began: float) -> bool:
+    running = is_running(owner)
+    return not running if running is not None else time.time() - began > _LONGEST_SECONDS

@@ -1,0 +1,1 @@
+"""The steps of the file's shape, one a file. A step is only ever added, never changed."""

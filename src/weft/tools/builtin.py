@@ -1,0 +1,138 @@
+"""Weft's own tools: memory, under the permissions of its blocks, and results that were too long to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from weft.errors import StoreError, ToolError
+from weft.memory.store import MemoryStore
+from weft.store.base import Recall, Turns
+from weft.tools.base import Caller, Tool
+from weft.tools.function import tool_from
+
+SOURCE = "Weft itself"
+_PAGE = 16_000
+_MOST = 20
+
+
+class MemoryTools:
+    """What an agent can do with its memory. Whose memory it is comes from the caller, not from the model."""
+
+    def __init__(self, memory: MemoryStore, recall: Recall) -> None:
+        self._memory, self._recall = memory, recall
+
+    async def memory_append(self, label: str, text: str, caller: Caller) -> str:
+        """Add text to the end of a memory block, on a line of its own.
+
+        Args:
+            label: The block's label, as in its tag.
+            text: What to add.
+        """
+        before = await self._memory.get_rendered_content(caller.agent_id, label)
+        await self._memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
+        return await _now(self._memory, caller, label)
+
+    async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
+        """Replace a piece of text in a memory block.
+
+        Args:
+            label: The block's label, as in its tag.
+            old: The text to replace, exactly as it stands in the block.
+            new: What to put in its place; empty to remove it.
+        """
+        if not await self._memory.replace_in_block(caller.agent_id, label, old, new):
+            raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
+        return await _now(self._memory, caller, label)
+
+    async def memory_history(self, label: str, caller: Caller, limit: int = 10) -> str:
+        """List the latest changes of a memory block: version, time, and who made them.
+
+        Args:
+            label: The block's label.
+            limit: How many changes at most.
+        """
+        versions = await self._memory.block_history(caller.agent_id, label)
+        shown = list(versions)[-max(1, min(limit, _MOST)) :]
+        lines = [f"{v.version}: {_when(v.at)} {v.kind} by {v.author or 'unknown'}" for v in shown]
+        return "\n".join(lines) or "(no changes)"
+
+    async def archival_insert(self, text: str, caller: Caller) -> str:
+        """Keep a note for later. It is not shown unless it is searched for.
+
+        Args:
+            text: The note; best a full sentence that makes sense alone.
+        """
+        return f"kept as {await self._memory.insert_archival(caller.agent_id, text)}"
+
+    async def archival_search(self, query: str, caller: Caller, limit: int = 5) -> str:
+        """Search the notes that were kept.
+
+        Args:
+            query: What to look for.
+            limit: How many at most.
+        """
+        found = await self._memory.search_archival(caller.agent_id, query, max(1, min(limit, _MOST)))
+        return _listed([f"[{_when(note.created_at)}] {note.content}" for note in found])
+
+    async def conversation_search(self, query: str, caller: Caller, limit: int = 5) -> str:
+        """Search everything that was said in conversations with this person.
+
+        Args:
+            query: What to look for.
+            limit: How many lines at most.
+        """
+        found = await self._recall.recall(
+            query, sender=caller.sender, session_id="", limit=max(1, min(limit, _MOST))
+        )
+        return _listed([f"[{_when(line.timestamp)}] {line.speaker}: {line.text}" for line in found])
+
+
+class ResultTools:
+    """Reading on in a result that was cut."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+
+    async def read_result(self, id: str, caller: Caller, offset: int = 0) -> str:  # noqa: A002
+        """Read more of a tool's result that was too long to be shown.
+
+        Args:
+            id: The id that the cut result names.
+            offset: From which character on.
+        """
+        text, length = await self._turns.read_result(caller.session_id, id, max(offset, 0), _PAGE)
+        end = max(offset, 0) + len(text)
+        return text + (f"\n[{length - end} more characters from offset {end} on.]" if end < length else "")
+
+
+def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
+    tools = MemoryTools(memory, recall)
+    functions = (
+        tools.memory_append,
+        tools.memory_replace,
+        tools.memory_history,
+        tools.archival_insert,
+        tools.archival_search,
+        tools.conversation_search,
+    )
+    return [tool_from(function, source=SOURCE) for function in functions]
+
+
+def result_tools(turns: Turns) -> list[Tool]:
+    return [tool_from(ResultTools(turns).read_result, source=SOURCE)]
+
+
+async def _now(memory: MemoryStore, caller: Caller, label: str) -> str:
+    text = await memory.get_rendered_content(caller.agent_id, label)
+    if text is None:
+        raise StoreError(f"There is no block {label!r} any more.")
+    return f"done: {label!r} has {len(text)} characters now"
+
+
+def _when(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M}" if at else "some time ago"
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {' '.join(line.split())}" for line in lines) or "(nothing found)"

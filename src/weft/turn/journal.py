@@ -1,0 +1,99 @@
+"""How one turn is kept: the message first, then each step, and at the end all of it at once in the log.
+
+A turn ends in exactly one way: answered, failed, cancelled, or, if its process dies, interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from weft.store.base import Turns
+from weft.types.message import Message
+from weft.types.receipt import Receipt
+from weft.types.records import OpenTurn
+from weft.types.reply import Reply
+
+CANCELLED = "[The answer was cancelled here.]"
+FAILED = "[No answer: {reason}]"
+INTERRUPTED = "[No answer: the program ended before it came.]"
+
+
+@dataclass(slots=True, kw_only=True)
+class Journal:
+    """One turn's record. Without a store it remembers nothing beyond the turn."""
+
+    turns: Turns | None = None
+    session_id: str = ""
+    turn_id: str = ""
+    asked: Message = Message(role="user", content="")
+    steps: list[Message] = field(default_factory=list)
+    is_open: bool = False
+
+    async def begin(self, text: str) -> None:
+        """Keep the message before anything is done with it."""
+        self.asked = Message(role="user", content=text, timestamp=datetime.now(UTC))
+        if self.turns is not None:
+            self.turn_id = await self.turns.begin(self.session_id, text)
+            self.is_open = True
+
+    async def step(self, *messages: Message) -> None:
+        """Keep what was done: calls before they are made, results when they are there."""
+        self.steps += messages
+        if self.turns is not None:
+            await self.turns.step(self.turn_id, *messages)
+
+    async def finish(self, answer: Message | None, receipt: Receipt | None) -> None:
+        """Both sides of the exchange, what was done between them, and the receipt: at once."""
+        if self.turns is not None:
+            said = (self.asked, *self.steps, *((answer,) if answer else ()))
+            await self.turns.finish(self.turn_id, receipt or Receipt(), *said)
+            self.is_open = False
+
+    async def cancel(self, text: str) -> None:
+        """Keep what was said until somebody stopped it. A second stop does not undo this."""
+        if self.turns is not None and self.is_open:
+            self.is_open = False
+            note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
+            await asyncio.shield(
+                self.turns.fail(self.turn_id, "it was cancelled", self.asked, *self.steps, note)
+            )
+
+    async def fail(self, error: str) -> None:
+        """Give up. What tools did is in the log; a turn that did nothing leaves no trace there."""
+        if self.turns is not None and self.is_open:
+            self.is_open = False
+            note = (self.asked, *self.steps, _note(FAILED.format(reason=error))) if self.steps else ()
+            await self.turns.fail(self.turn_id, error, *note)
+
+
+def said(reply: Reply) -> Message:
+    """A reply as the message that goes into the history."""
+    return Message(
+        role="assistant",
+        content=reply.text,
+        tool_calls=reply.tool_calls,
+        timestamp=datetime.now(UTC),
+        origin="agent",
+        provider_data=reply.provider_data,
+    )
+
+
+async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Sequence[OpenTurn]:
+    """Put turns whose process died into the log, each with a note, and tell which they were.
+
+    They are not asked again: what their tools did may not be done twice. Of several processes that start at
+    the same moment only one gets each.
+    """
+    settled = []
+    for turn in await turns.interrupted(session_id):
+        asked = Message(role="user", content=turn.text, timestamp=turn.at)
+        if await turns.settle(turn.id, asked, *turn.steps, _note(INTERRUPTED)):
+            settled.append(turn)
+    return settled
+
+
+def _note(text: str) -> Message:
+    return Message(role="assistant", content=text, timestamp=datetime.now(UTC), origin="operator")

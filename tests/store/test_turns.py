@@ -1,0 +1,166 @@
+"""A turn is kept from its first moment, and ends exactly once, whatever happens to its process."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.store.owner import is_running, this_process
+from weft.turn.journal import INTERRUPTED, settle_interrupted
+
+from samples import assistant, user
+
+RECEIPT = weft.Receipt(model="small", ratio=1.25)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
+    async with await weft.open(tmp_path / "weft.db") as opened:
+        yield opened
+
+
+async def session(store: weft.Store) -> str:
+    return (await store.sessions.find_or_create("app", "c", "me")).id
+
+
+async def said(store: weft.Store) -> list[str]:
+    return [message.content for message in await store.messages.all(await session(store))]
+
+
+async def test_a_turn_is_finished_once_and_only_once(store: weft.Store) -> None:
+    turn = await store.turns.begin(await session(store), "hi")
+    await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
+
+    for again in (
+        store.turns.finish(turn, RECEIPT, user("hi"), assistant("Twice.")),
+        store.turns.fail(turn, "late", user("hi")),
+    ):
+        with pytest.raises(weft.StoreError, match="has ended already: nothing was written twice"):
+            await again
+
+    assert await store.turns.settle(turn, user("hi")) is False
+    assert await said(store) == ["hi", "Hello."]
+
+
+async def test_what_cannot_be_appended_leaves_the_turn_open(store: weft.Store) -> None:
+    turn = await store.turns.begin(await session(store), "hi")
+    odd = weft.Message(role="user", content="x", provider_data={"a": object()})
+
+    with pytest.raises(TypeError):
+        await store.turns.finish(turn, RECEIPT, user("hi"), odd)
+    await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
+
+    assert await said(store) == ["hi", "Hello."]
+
+
+async def test_a_running_turn_of_a_living_process_is_not_interrupted(store: weft.Store) -> None:
+    await store.turns.begin(await session(store), "hi")
+
+    assert await store.turns.interrupted() == []
+
+
+async def test_the_message_of_a_failed_turn_stays_readable(store: weft.Store) -> None:
+    turn = await store.turns.begin(await session(store), "hi")
+    await store.turns.fail(turn, "no network")
+
+    query = "select state, text, error from turns"
+    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [
+        ("failed", "hi", "no network")
+    ]
+    assert await said(store) == []
+
+
+async def test_what_a_model_said_of_its_tokens_is_remembered(store: weft.Store) -> None:
+    assert await store.turns.ratio("small") is None
+
+    turn = await store.turns.begin(await session(store), "hi")
+    await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
+
+    assert await store.turns.ratio("small") == 1.25
+
+
+async def test_a_long_result_is_read_in_parts_and_only_in_its_session(store: weft.Store) -> None:
+    own = await session(store)
+    kept = await store.turns.keep_result(own, "search", "äbcdef")
+
+    assert await store.turns.read_result(own, kept, 0, 2) == ("äb", 6)
+    assert await store.turns.read_result(own, kept, 4, 10) == ("ef", 6)
+    with pytest.raises(weft.StoreError, match="There is no result"):
+        await store.turns.read_result("another", kept, 0, 2)
+
+
+async def test_a_purge_reaches_turns_steps_and_results(store: weft.Store, tmp_path: Path) -> None:
+    own = await session(store)
+    await store.turns.fail(await store.turns.begin(own, "my pin is 4711"), "pin 4711 is wrong")
+    await store.turns.step(await store.turns.begin(own, "again 4711"), assistant('"4711"'))
+    await store.turns.keep_result(own, "search", "4711 found")
+
+    assert await store.purge("4711") == 5
+
+    await store.close()
+    assert b"4711" not in (tmp_path / "weft.db").read_bytes()
+
+
+PROGRAM = """
+import asyncio, sys, weft
+
+async def main(path):
+    store = await weft.open(path)
+    session = await store.sessions.find_or_create("app", "c", "me")
+    turn = await store.turns.begin(session.id, "Where is the boat?")
+    call = weft.ToolCall(id="1", name="look")
+    await store.turns.step(turn, weft.Message(role="assistant", content="", tool_calls=(call,)))
+    print("begun", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def killed_in_the_middle(path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, str(path)], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begun\n"
+        child.send_signal(signal.SIGKILL)
+
+
+async def test_a_turn_whose_process_was_killed_is_reported_once_and_lost_never(tmp_path: Path) -> None:
+    path = tmp_path / "weft.db"
+    killed_in_the_middle(path)
+
+    async with await weft.open(path) as one, await weft.open(path) as two:
+        first, second = await asyncio.gather(settle_interrupted(one.turns), settle_interrupted(two.turns))
+
+        assert [turn.text for turn in [*first, *second]] == ["Where is the boat?"]
+        assert await said(one) == ["Where is the boat?", "", INTERRUPTED]
+        assert await settle_interrupted(one.turns) == []
+        history = tuple(await one.messages.all(await session(one)))
+        payload = weft.wire.to_wire("openai", weft.Context(history=history, current_message="And now?"))
+        assert weft.wire.violations("openai", payload) == []
+
+
+async def test_the_app_reports_what_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+    killed_in_the_middle(tmp_path / "weft.db")
+    app = await weft.connect(provider=weft.ScriptedProvider())
+    try:
+        assert [turn.text for turn in await app.interrupted()] == ["Where is the boat?"]
+        assert await app.interrupted() == []
+    finally:
+        await app.close()
+
+
+def test_a_process_is_known_by_more_than_its_number() -> None:
+    place, _, began = this_process().rpartition("/")
+
+    assert is_running(this_process()) is True
+    assert is_running(f"{place}/{int(began or 0) - 1}") is False
+    assert is_running(this_process().replace(str(os.getpid()), "999999999")) is False
+    assert is_running("elsewhere/pid:[1]/1/1") is None
+    assert is_running("") is None
