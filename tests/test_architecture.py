@@ -24,8 +24,8 @@ CONTAINED = [
     "turn/run.py",
 ]
 """Where a failure of anything must be contained: Loro raises bare BaseExceptions, and one write of a group
-must not take the others with it; a tool is anybody's code; and a turn that fails is recorded as failed, whatever it
-was, before the error goes on."""
+must not take the others with it; a tool is anybody's code; and a turn that fails is recorded as failed,
+whatever it was, before the error goes on."""
 LAZY_IMPORTS = {
     ("app.py", "_over_http"): "weft.providers.http",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
