@@ -28,6 +28,7 @@ must not take the others with it; a tool is anybody's code; and a turn that fail
 whatever it was, before the error goes on."""
 LAZY_IMPORTS = {
     ("app.py", "_over_http"): "weft.providers.http",
+    ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
     ("recall/wordllama.py", "_load"): "wordllama",

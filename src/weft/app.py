@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -94,6 +95,7 @@ async def connect(
         builder=builder,
         tools=ToolRegistry(tools),
         own_tools=own_tools,
+        models=lambda name, now: model_named(name, now, config),
         rules=tuple(rules),
         limits=config.tool_limits(recipe),
         store=LazyStore(config),
@@ -218,6 +220,20 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
             "leave the model out, or set `local.model_path` to another file."
         )
     return provider
+
+
+def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
+    """The provider of `PROVIDER`, `PROVIDER:MODEL`, or of a model of the one that answers now.
+
+    Raises:
+        ConfigError: it has no key, or no such model.
+    """
+    before, colon, after = name.partition(":")
+    if name in BUILT_IN:
+        return make_provider(name, replace(config, model=None))
+    if colon and before in BUILT_IN:
+        return make_provider(before, replace(config, model=after))
+    return make_provider(now.provider, replace(config, model=name))
 
 
 def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Provider:

@@ -19,6 +19,7 @@ from weft.types.neutral import printable
 COMMANDS = {
     "ask": "Ask one question and get one answer; nothing is remembered.",
     "bench": "Measure this machine's speed, as ratios within one run.",
+    "chat": "Talk in the terminal; what is said is remembered.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",

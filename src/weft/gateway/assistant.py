@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from weft.errors import ConfigError
 from weft.gateway.clean import clean
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
@@ -61,6 +62,17 @@ class KeptLazily(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """A message with all that decides how it is answered."""
+
+    text: str
+    session: str | None
+    history: Sequence[Message]
+    caller: Caller
+    provider: Provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class App:
     """An assistant as an object. What is said in a session is kept in the store of the settings."""
 
@@ -72,6 +84,8 @@ class App:
     own_tools: Callable[[Kept, Recipe], Sequence[Tool]] = lambda store, recipe: ()
     rules: tuple[ToolRule, ...] = ()
     limits: ToolLimits = ToolLimits()
+    models: Callable[[str, ModelInfo], Provider] | None = None
+    others: dict[str, Provider] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
 
     async def ask(self, text: str, session: str | None = None, *, caller: Caller = OWNER) -> Reply:
@@ -85,13 +99,17 @@ class App:
         *,
         history: Sequence[Message] = (),
         caller: Caller = OWNER,
+        provider: Provider | None = None,
     ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept.
 
         A session is known by its id; one that is not there yet is made.
         """
-        turn = await self._turn(session, history, caller)
-        async with aclosing(run_turn(turn, clean(text).text)) as events:
+        asked = provider or self.provider
+        question = _Question(
+            text=clean(text).text, session=session, history=history, caller=caller, provider=asked
+        )
+        async with aclosing(run_turn(await self._turn(question), question.text)) as events:
             async for event in events:
                 if isinstance(event, Done) and event.reply.receipt and event.reply.receipt.ratio:
                     self.ratios[event.reply.receipt.model] = event.reply.receipt.ratio
@@ -104,63 +122,88 @@ class App:
         *,
         history: Sequence[Message] = (),
         caller: Caller = OWNER,
+        provider: Provider | None = None,
     ) -> Context:
         """What the model would see. No model is asked."""
-        turn = await self._turn(session, history, caller, made=False)
-        return await prepare(turn, clean(text).text)
+        asked = provider or self.provider
+        question = _Question(
+            text=clean(text).text, session=session, history=history, caller=caller, provider=asked
+        )
+        return await prepare(await self._turn(question, made=False), question.text)
 
     async def interrupted(self, session: str | None = None) -> Sequence[OpenTurn]:
         """Messages that were not answered because the program ended; they are in the log now, with a note."""
         store = await self.store.find()
         return () if store is None else await settle_interrupted(store.turns, session)
 
+    def provider_named(self, name: str, now: ModelInfo) -> Provider:
+        """Another model: `PROVIDER`, `PROVIDER:MODEL`, or a model of the provider that answers now.
+
+        Raises:
+            ConfigError: there is none of that name.
+        """
+        if self.models is None:
+            raise ConfigError("This assistant was given its model by a program: it cannot be changed here.")
+        if name not in self.others:
+            self.others[name] = self.models(name, now)
+        return self.others[name]
+
     async def close(self) -> None:
-        await self.provider.close()
+        for provider in (self.provider, *self.others.values()):
+            await provider.close()
         await self.store.close()
 
-    async def _turn(
-        self, session: str | None, history: Sequence[Message], caller: Caller, *, made: bool = True
-    ) -> Turn:
-        """What a turn works with: memory for everybody who has some, a place in the log with a session."""
-        recipe, builder, tools, turns = self.builder.recipe, self.builder, self.tools, None
-        reads = session or recipe.ask == "layers"
-        store = await self.store.get() if session and made else await self.store.find() if reads else None
+    async def _turn(self, question: _Question, *, made: bool = True) -> Turn:
+        """What a turn works with: memory where there is some, a place in the log with a session."""
+        store, caller, tools = await self._store(question, made=made), question.caller, self.tools
+        builder = self.builder
         if store is not None:
             builder = builder.with_store(store).with_activity(store.activity)
-            if session:
-                caller = replace(caller, session_id=await self._session(store, session, caller, made=made))
-                turns, tools = store.turns, tools.joined(self.own_tools(store, recipe))
-        if history:
-            builder = builder.with_messages(history)
+            tools = tools.joined(self.own_tools(store, builder.recipe)) if question.session else tools
+            caller = replace(caller, session_id=await self._session(store, question, made=made))
+        if question.history:
+            builder = builder.with_messages(question.history)
+        model = await self._model(store, question.provider.info)
         return Turn(
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
-            .with_model_info(await self._model(store)),
-            provider=self.provider,
-            provider_reason=self.choice.reason,
+            .with_model_info(model),
+            provider=question.provider,
+            provider_reason=self._reason(question.provider),
+            model=model,
             tools=tools,
             rules=self.rules,
             limits=self.limits,
             caller=caller,
-            turns=turns,
+            turns=store.turns if store is not None and question.session else None,
         )
 
-    async def _session(self, store: Kept, session: str, caller: Caller, *, made: bool) -> str:
-        """The id of an open session: that one, or the one the recipe's rule leads to."""
-        found = await store.sessions.find(session)
+    async def _store(self, question: _Question, *, made: bool) -> Kept | None:
+        """The store: made for a session, read by a question if the recipe wants its memory."""
+        if question.session and made:
+            return await self.store.get()
+        reads = question.session or self.builder.recipe.ask == "layers"
+        return await self.store.find() if reads else None
+
+    async def _session(self, store: Kept, question: _Question, *, made: bool) -> str:
+        """The id of an open session: that one, or the one the recipe's rule leads to; none for a question."""
+        if not question.session:
+            return ""
+        found = await store.sessions.find(question.session)
         if (found is not None and found.closed_at is None) or not made:
-            return session
-        rule = self.builder.recipe.session
+            return question.session
+        caller, rule = question.caller, self.builder.recipe.session
         new = await store.sessions.find_or_create(
-            caller.channel, session, caller.sender_id, agent_id=caller.agent_id, rule=rule
+            caller.channel, question.session, caller.sender_id, agent_id=caller.agent_id, rule=rule
         )
         return new.id
 
-    async def _model(self, store: Kept | None) -> ModelInfo:
-        """The model that answers, with what is known of its tokens."""
-        info = self.provider.info
-        if info.id not in self.ratios:
-            learned = await store.turns.ratio(info.id) if store is not None else None
-            self.ratios[info.id] = learned or info.tokens_ratio
-        return replace(info, tokens_ratio=self.ratios[info.id])
+    async def _model(self, store: Kept | None, info: ModelInfo) -> ModelInfo:
+        """A model, with what was learned of its tokens."""
+        if info.id not in self.ratios and store is not None:
+            self.ratios[info.id] = await store.turns.ratio(info.id) or info.tokens_ratio
+        return replace(info, tokens_ratio=self.ratios.get(info.id, info.tokens_ratio))
+
+    def _reason(self, provider: Provider) -> str:
+        return self.choice.reason if provider is self.provider else "it was asked for in the conversation"

@@ -23,6 +23,7 @@ from weft.turn.act import Actor, ToolLimits
 from weft.turn.build import ContextBuilder
 from weft.turn.journal import Journal, said
 from weft.types.context import Context
+from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.reply import Done, Event, Reply, TextDelta
@@ -34,11 +35,13 @@ _NO_ANSWER = "[The limit of {rounds} rounds of tool calls was reached before the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one turn works with. Without `turns` nothing is remembered."""
+    """What one turn works with. `model` is what is known of the one that answers; without `turns` nothing is
+    remembered."""
 
     builder: ContextBuilder
     provider: Provider
     provider_reason: str = ""
+    model: ModelInfo = ModelInfo()
     tools: ToolRegistry = field(default_factory=ToolRegistry)
     rules: tuple[ToolRule, ...] = ()
     limits: ToolLimits = ToolLimits()
@@ -71,7 +74,7 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
 
 async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[Event]:
     """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
-    offered = await turn.tools.offered(message)
+    offered = await _offered(turn, message)
     first = context = await prepare(turn, message, offered)
     actor = Actor(offered, rules=turn.rules, limits=turn.limits, caller=turn.caller, kept=turn.turns)
     replies: list[Reply] = []
@@ -105,7 +108,7 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
 
 async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> Context:
     """The context of a turn, with who will answer and why in its receipt. Nobody is asked."""
-    found = offered or await turn.tools.offered(message)
+    found = offered or await _offered(turn, message)
     builder = turn.builder.with_tools(found.definitions).with_tool_rules(turn.rules)
     context = await builder.build(message)
     if context.receipt is None:
@@ -115,6 +118,10 @@ async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> C
         context.receipt, provider=info.provider, model=info.id, provider_reason=turn.provider_reason
     )
     return replace(context, receipt=receipt)
+
+
+async def _offered(turn: Turn, message: str) -> Offered:
+    return await turn.tools.offered(message) if turn.provider.info.calls_tools else Offered()
 
 
 def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
@@ -134,9 +141,7 @@ def _receipt(
     if first.receipt is None or last.receipt is None:
         return None
     shown = replace(last.receipt, warnings=(*last.receipt.warnings, *actor.warnings))
-    return settle(
-        shown, replies, first_tokens=first.receipt.total_tokens, ratio=turn.provider.info.tokens_ratio
-    )
+    return settle(shown, replies, first_tokens=first.receipt.total_tokens, ratio=turn.model.tokens_ratio)
 
 
 def _note(text: str) -> Message:

@@ -66,13 +66,15 @@ class ModelContextLimits(Json):
 class ModelInfo(Json):
     """Which model will read the context, as far as building it depends on that.
 
-    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is.
+    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is. A model
+    that does not call tools is not told of any.
     """
 
     id: str = ""
     provider: str = ""
     max_tokens: int | None = None
     tokens_ratio: float = 1.0
+    calls_tools: bool = True
 
     @property
     def window(self) -> int | None:

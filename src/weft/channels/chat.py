@@ -1,0 +1,129 @@
+"""A conversation in the terminal: one message after the other, until the person leaves.
+
+Ctrl-C stops an answer and keeps the session; Ctrl-D leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.markup import escape
+
+from weft.channels.growing import GrowingText
+from weft.errors import WeftError
+from weft.types.message import ToolCall
+from weft.types.neutral import printable
+from weft.types.reply import Event, Reading, TextDelta, ToolFinished, ToolStarted
+
+LEAVE = frozenset({"/quit", "/exit"})
+_SHOWN = 100
+
+
+class Talk(Protocol):
+    """The other side: what is said to it is answered, and commands are carried out."""
+
+    def is_command(self, text: str) -> bool: ...
+
+    def say(self, text: str) -> AsyncGenerator[Event]: ...
+
+    async def command(self, text: str) -> str: ...
+
+
+async def chat(talk: Talk, lines: AsyncIterator[str], out: Console) -> None:
+    """Answer every line that comes, until there are no more."""
+    async for line in lines:
+        text = line.strip()
+        if text in LEAVE:
+            return
+        if not text:
+            continue
+        try:
+            if talk.is_command(text):
+                show(await talk.command(text), out)
+            else:
+                await _stoppable(_answered(talk, text, out), out)
+        except WeftError as error:
+            out.print(f"[red]{escape(printable(str(error)))}[/]", soft_wrap=True)
+
+
+def show(text: str, out: Console) -> None:
+    """Markdown, drawn for a person and plain for a program."""
+    if out.is_terminal:
+        out.print(Markdown(printable(text)))
+    else:
+        out.file.write(f"{text}\n")
+
+
+async def _answered(talk: Talk, text: str, out: Console) -> None:
+    with GrowingText(out) as growing:
+        async with aclosing(talk.say(text)) as events:
+            async for event in events:
+                match event:
+                    case Reading(done, total):
+                        growing.wait(f"reading {done:,} of {total:,} tokens")
+                    case TextDelta(more):
+                        growing.add(more)
+                    case ToolStarted(call):
+                        growing.line(f"{call.name} {_arguments(call)}", mark="→")
+                    case ToolFinished(call, result, failed):
+                        growing.line(f"{call.name}: {_start(result)}", mark="✗" if failed else "✓")
+
+
+async def _stoppable(work: Awaitable[None], out: Console) -> None:
+    """Do the work; Ctrl-C ends it, and nothing else."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    loop.add_signal_handler(signal.SIGINT, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        out.print("[dim]stopped[/]")
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def _arguments(call: ToolCall) -> str:
+    return _start(json.dumps(dict(call.arguments), ensure_ascii=False, default=str))
+
+
+def _start(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else f"{flat[:_SHOWN]}…"
+
+
+async def piped_lines() -> AsyncIterator[str]:
+    """The lines of standard input, for a program that talks to us."""
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        yield line
+
+
+async def typed_lines(said: Sequence[str], out: Console) -> AsyncIterator[str]:
+    """What a person types: with editing, several lines, and what was said before at the arrow keys."""
+    session = _prompt(said)
+    out.print("[dim]Enter sends, Alt-Enter begins a new line, Ctrl-C stops an answer, Ctrl-D leaves.[/]")
+    while True:
+        try:
+            yield await session.prompt_async("› ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _prompt(said: Sequence[str]) -> Any:
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - only who types needs an editor
+    from prompt_toolkit.history import InMemoryHistory  # noqa: PLC0415
+    from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
+
+    keys = KeyBindings()
+    new_line: Callable[[Any], None] = lambda event: event.current_buffer.insert_text("\n")  # noqa: E731
+    keys.add("escape", "enter")(new_line)
+    history = InMemoryHistory(list(said))
+    return PromptSession(history=history, key_bindings=keys, prompt_continuation="  ")

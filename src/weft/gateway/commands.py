@@ -1,0 +1,109 @@
+"""What a person can type instead of a message: handled before any model is asked, alike in every channel."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from weft.errors import ConfigError, did_you_mean
+from weft.gateway.conversation import Conversation
+from weft.types.receipt import Receipt
+
+_NEXT = "(your next message)"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command, what it does in one sentence, and the work. It answers in Markdown."""
+
+    about: str
+    run: Callable[[Conversation, str], Awaitable[str]]
+
+
+def is_command(text: str) -> bool:
+    """Whether a message is a command: a slash and a word, and no path or text with slashes."""
+    word = text.strip().split(maxsplit=1)[0] if text.strip() else ""
+    return word.startswith("/") and word[1:].isalpha()
+
+
+async def run_command(conversation: Conversation, text: str) -> str:
+    """The answer to a command.
+
+    Raises:
+        ConfigError: there is no such command.
+    """
+    word, _, rest = text.strip().partition(" ")
+    name = word.removeprefix("/").lower()
+    if name not in COMMANDS:
+        nearest = did_you_mean(f"/{name}", [f"/{known}" for known in COMMANDS])
+        raise ConfigError(f"There is no command {word!r}: {nearest}")
+    return await COMMANDS[name].run(conversation, rest.strip())
+
+
+async def _help(_: Conversation, rest: str) -> str:
+    return "\n".join(f"- `/{name}` {command.about}" for name, command in COMMANDS.items())
+
+
+async def _new(conversation: Conversation, rest: str) -> str:
+    await conversation.begin_anew()
+    return "A new session begins. What was said before is kept, and can still be searched."
+
+
+async def _context(conversation: Conversation, rest: str) -> str:
+    context = await conversation.context(_NEXT)
+    if rest == "full":
+        return f"```\n{context.to_prompt_string()}\n```"
+    if rest:
+        raise ConfigError(f"`/context` does not know {rest!r}: it takes `full`, or nothing.")
+    return _table(context.receipt) if context.receipt else "There is no receipt."
+
+
+async def _receipt(conversation: Conversation, rest: str) -> str:
+    if conversation.receipt is None:
+        return "Nothing was answered yet."
+    return _table(conversation.receipt)
+
+
+async def _model(conversation: Conversation, rest: str) -> str:
+    if rest:
+        conversation.provider = conversation.app.provider_named(rest, conversation.provider.info)
+    info = conversation.provider.info
+    window = f", which reads {info.max_tokens:,} tokens" if info.max_tokens else ""
+    return f"{info.provider} answers with `{info.id}`{window}."
+
+
+async def _tools(conversation: Conversation, rest: str) -> str:
+    tools = (await conversation.context(_NEXT)).tools
+    lines = [f"- `{tool.name}` {(tool.description or '').partition(chr(10))[0]}" for tool in tools]
+    return "\n".join(lines) or "No tools are offered to this model."
+
+
+def _table(receipt: Receipt) -> str:
+    """A receipt as a Markdown table, with what was left out below it."""
+    share = receipt.total_tokens / receipt.limit if receipt.limit else 0
+    rows = [
+        f"{receipt.total_tokens:,} of {receipt.limit:,} tokens ({share:.0%}), recipe {receipt.recipe}",
+        "",
+    ]
+    rows += ["| layer | tokens | what |", "|---|---:|---|"]
+    for layer, tokens in receipt.by_layer.items():
+        titles = ", ".join(item.title for item in receipt.kept if item.layer == layer)
+        rows.append(f"| {layer} | {tokens:,} | {_cell(titles)} |")
+    rows += [""] * bool(receipt.dropped)
+    rows += [f"- left out {_cell(item.title)} ({item.tokens:,}): {item.reason}" for item in receipt.dropped]
+    rows += [f"- {_cell(note)}" for note in (*receipt.errors, *receipt.warnings)]
+    return "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+COMMANDS = {
+    "help": Command("lists the commands.", _help),
+    "new": Command("begins a new session; the old one is kept.", _new),
+    "context": Command("shows what the model sees, by layer and tokens; `full` shows the text.", _context),
+    "receipt": Command("shows what the last answer was made from.", _receipt),
+    "model": Command("says who answers, or changes it: `/model ollama:llama3.2`.", _model),
+    "tools": Command("lists the tools that the model can call.", _tools),
+}

@@ -1,0 +1,79 @@
+"""One person's conversation in one place: which session it is in, and which model answers there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from weft.gateway.assistant import App
+from weft.providers.base import Provider
+from weft.tools.base import Caller
+from weft.types.context import Context
+from weft.types.message import Message
+from weft.types.receipt import Receipt
+from weft.types.records import OpenTurn, Session
+from weft.types.reply import Done, Event
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """What `/new`, `/model` and the rest change. Everything else lasts in the store."""
+
+    app: App
+    caller: Caller
+    name: str
+    session: Session
+    provider: Provider
+    receipt: Receipt | None = None
+
+    @classmethod
+    async def open(cls, app: App, caller: Caller, name: str, *, session_id: str = "") -> Conversation:
+        """The conversation of that name, or a session by its id.
+
+        Raises:
+            StoreError: there is no session of that id.
+        """
+        store = await app.store.get()
+        if session_id:
+            session = await store.sessions.get(session_id)
+        else:
+            session = await store.sessions.find_or_create(
+                caller.channel,
+                name,
+                caller.sender_id,
+                agent_id=caller.agent_id,
+                rule=app.builder.recipe.session,
+            )
+        return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
+
+    async def say(self, text: str) -> AsyncGenerator[Event]:
+        """The answer to a message, as it comes."""
+        events = self.app.stream(text, self.session.id, caller=self.caller, provider=self.provider)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Done):
+                    self.receipt = event.reply.receipt
+                yield event
+
+    async def context(self, text: str) -> Context:
+        """What the model would see with this message."""
+        return await self.app.context(text, self.session.id, caller=self.caller, provider=self.provider)
+
+    async def begin_anew(self) -> None:
+        """Leave this session as it is and begin an empty one in its place."""
+        store = await self.app.store.get()
+        self.session = await store.sessions.new(
+            self.caller.channel,
+            self.name,
+            self.caller.sender_id,
+            agent_id=self.caller.agent_id,
+            rule=self.app.builder.recipe.session,
+        )
+
+    async def newest(self, n: int) -> Sequence[Message]:
+        return await (await self.app.store.get()).messages.newest(self.session.id, n)
+
+    async def interrupted(self) -> Sequence[OpenTurn]:
+        """Messages of this session that were not answered, because the program ended."""
+        return await self.app.interrupted(self.session.id)

@@ -1,0 +1,101 @@
+"""A conversation in the terminal."""
+
+import asyncio
+import io
+import os
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from rich.console import Console
+
+import weft
+from weft.channels.chat import chat
+from weft.types.reply import Event
+
+
+class Talker:
+    """Answers with what it was told; `wait` never ends by itself."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.stopped = False
+
+    def is_command(self, text: str) -> bool:
+        return text.startswith("/")
+
+    async def command(self, text: str) -> str:
+        if text == "/bad":
+            raise weft.ConfigError("There is no command '/bad'.")
+        return f"did {text}"
+
+    async def say(self, text: str) -> AsyncGenerator[Event]:
+        self.said.append(text)
+        call = weft.ToolCall(id="1", name="tide", arguments={"at": "dawn"})
+        yield weft.ToolStarted(call)
+        yield weft.ToolFinished(call, "at six\nsharp")
+        if text == "wait":
+            yield weft.TextDelta("I begin")
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.stopped = True
+        if text == "fail":
+            raise weft.ProviderError("The network is down: try again.")
+        yield weft.TextDelta(f"**{text}**, you say.")
+        yield weft.Done(weft.Reply(text=text))
+
+
+async def lines(*given: str) -> AsyncIterator[str]:
+    for line in given:
+        yield line
+
+
+async def screen(*given: str, terminal: bool = True) -> tuple[str, Talker]:
+    out = Console(file=io.StringIO(), force_terminal=terminal, width=80, height=30, color_system=None)
+    talker = Talker()
+    await chat(talker, lines(*given), out)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue(), talker
+
+
+async def test_messages_are_answered_and_empty_ones_are_not() -> None:
+    shown, talker = await screen("hello\n", "  \n", "again")
+
+    assert talker.said == ["hello", "again"]
+    assert "hello, you say." in shown, "Markdown is drawn"
+
+
+async def test_tool_calls_are_shown_as_they_run() -> None:
+    shown, _ = await screen("hello")
+
+    assert '→ tide {"at": "dawn"}' in shown
+    assert "✓ tide: at six sharp" in shown
+
+
+async def test_a_pipe_gets_the_answer_and_nothing_else() -> None:
+    shown, _ = await screen("hello", "/do", terminal=False)
+
+    assert shown == "**hello**, you say.\ndid /do\n"
+
+
+async def test_ctrl_c_stops_the_answer_and_the_conversation_goes_on() -> None:
+    shown, talker = await screen("wait", "again")
+
+    assert talker.stopped
+    assert "stopped" in shown
+    assert "again, you say." in shown
+
+
+async def test_an_error_is_one_line_and_the_conversation_goes_on() -> None:
+    shown, talker = await screen("fail", "/bad", "again")
+
+    assert "The network is down: try again." in shown
+    assert "There is no command '/bad'." in shown
+    assert talker.said == ["fail", "again"]
+
+
+async def test_the_person_leaves_with_a_word() -> None:
+    _, talker = await screen("/quit", "never")
+
+    assert talker.said == []

@@ -1,0 +1,101 @@
+"""`weft chat` as a process: through a pipe, and at a terminal."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONFIG = '[scripted]\nreplies = ["One.", "**Two**.", "Three."]\n'
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "config.toml").write_text(CONFIG, "utf-8")
+    return {"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TERM": "xterm", "PYTHONUTF8": "1"}
+
+
+def talk(environ: dict[str, str], *args: str, stdin: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "weft", "chat", "-p", "scripted", *args],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env=environ,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_conversation_goes_on_where_it_ended(environ: dict[str, str]) -> None:
+    first = talk(environ, stdin="hello\nand?\n")
+    second = talk(environ, stdin="/context\n")
+
+    assert (first.returncode, first.stdout, first.stderr) == (0, "One.\n**Two**.\n", "")
+    assert "messages 1-4" in second.stdout
+
+
+def test_a_new_session_begins_empty(environ: dict[str, str]) -> None:
+    talk(environ, stdin="hello\n")
+
+    assert "messages" not in talk(environ, "--new", stdin="/context\n").stdout
+
+
+def test_a_session_that_is_not_there_is_one_sentence(environ: dict[str, str]) -> None:
+    done = talk(environ, "--session", "gone", stdin="hello\n")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("weft: There is no session 'gone'")
+    assert len(done.stderr.splitlines()) == 1
+
+
+class Terminal:
+    """A program at a terminal: what it shows, until certain words come; and what a person types."""
+
+    def __init__(self, environ: dict[str, str], *args: str) -> None:
+        self._ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "weft", *args]
+        self.child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
+        os.close(theirs)
+        self._seen = b""
+
+    def read_until(self, words: str) -> str:
+        """What it shows up to these words; it may be silent for a minute."""
+        wanted = words.encode()
+        while wanted not in self._seen:
+            ready, _, _ = select.select([self._ours], [], [], 60)
+            assert ready, self._seen
+            self._seen += os.read(self._ours, 65536)
+            if b"\x1b[6n" in self._seen:  # it asks where the cursor is, as editors do
+                os.write(self._ours, b"\x1b[1;1R")
+                self._seen = self._seen.replace(b"\x1b[6n", b"")
+        shown, _, self._seen = self._seen.partition(wanted)
+        return shown.decode(errors="replace")
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def close(self) -> None:
+        self.child.kill()
+        self.child.wait()
+        os.close(self._ours)
+
+
+def test_at_a_terminal_a_person_types_several_lines_and_leaves(environ: dict[str, str]) -> None:
+    terminal = Terminal(environ, "chat", "-p", "scripted")
+    try:
+        terminal.read_until("›")
+        terminal.type("one\x1b\rtwo\r")
+        terminal.read_until("One.")
+        terminal.read_until("\x1b[?2004h")
+        terminal.type("\x04")
+        assert terminal.child.wait(timeout=60) == 0
+    finally:
+        terminal.close()
+
+    search = [sys.executable, "-m", "weft", "search", "two", "--json"]
+    shown = subprocess.run(search, capture_output=True, text=True, env=environ, check=True)
+    assert "one\\ntwo" in shown.stdout
