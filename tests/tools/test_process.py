@@ -260,6 +260,22 @@ async def test_a_cancelled_call_leaves_no_process_behind_not_even_a_double_fork(
     wait_until_gone(int(pid))
 
 
+async def test_a_call_made_by_a_program_of_a_call_ends_with_it(
+    programs: Path, place: Path, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell_program(programs, "notes", f"setsid sh -c 'echo $WEFT_CALL > {tmp_path}/line; sleep 100000'")
+    monkeypatch.setenv("WEFT_CALL", ".outer")
+    call = asyncio.create_task(run("add_note", {}, bench(place, seconds=MANY)))
+
+    (marks,) = await asyncio.to_thread(line.words, 1)
+    call.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert marks.startswith(".outer.")
+    assert len(marks) > len(".outer.")
+
+
 async def test_a_second_cancellation_ends_the_waiting_but_not_the_killing(
     programs: Path, place: Path, line: Line, tmp_path: Path
 ) -> None:

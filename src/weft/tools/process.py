@@ -14,6 +14,8 @@ import os
 import secrets
 import shutil
 import signal
+import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,7 +25,7 @@ from weft.errors import ToolError
 from weft.workspace.files import inside
 
 MARK = "WEFT_CALL"
-"""The variable whose value all processes of one call have in common."""
+"""The variable in which the processes of a call carry its mark; those of a call within a call carry both."""
 PASSED_ON = frozenset(
     "HOME LANG LANGUAGE LOGNAME SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ USER "
     "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME".split()
@@ -33,6 +35,7 @@ _GRACE_SECONDS = 1.0
 """How long a program may take to end itself when it is asked to."""
 _GONE_SECONDS = 2.0
 """How long to wait for what was killed; only a process stuck in the kernel takes longer."""
+_CHUNK_BYTES = 65_536
 _SWEEPS, _SWEEP_SECONDS = 50, 0.005
 
 
@@ -73,7 +76,8 @@ def clean_environment(environ: Mapping[str, str], *, workspace: str | None = Non
     passed = {name: value for name, value in environ.items() if name in PASSED_ON or name.startswith("LC_")}
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     kept = [folder for folder in folders if os.path.isabs(folder) and not _is_below(workspace, folder)]
-    return passed | {"PATH": os.pathsep.join(kept)}
+    outer = {MARK: environ[MARK]} if MARK in environ else {}
+    return passed | outer | {"PATH": os.pathsep.join(kept)}
 
 
 def _is_below(workspace: str | None, folder: str) -> bool:
@@ -114,43 +118,41 @@ async def run_process(command: Command, settings: ExecutionSettings) -> Finished
 
 async def _run(command: Command, settings: ExecutionSettings, stop: asyncio.Event) -> Finished:
     mark = secrets.token_hex(16)
-    output = _Output(settings.max_output_bytes)
-    transport = await _start(command, mark, output)
-    pid = transport.get_pid()
+    child = _Child(_start(command, mark), settings.max_output_bytes)
     try:
-        ended = await _first(output.exited, stop, seconds=settings.seconds)
-        if not output.exited.is_set():
-            await asyncio.to_thread(_signal_all, pid, mark, signal.SIGTERM)
-            await _first(output.exited, seconds=_GRACE_SECONDS)
+        ended = await _first(child.exited, stop, seconds=settings.seconds)
+        if not child.exited.is_set():
+            await asyncio.to_thread(_signal_all, child.pid, mark, signal.SIGTERM)
+            await _first(child.exited, seconds=_GRACE_SECONDS)
         # Also after an ordinary end: what was left behind would outlive the time limit, and as long as it
         # holds the pipe the output has no end.
-        await asyncio.to_thread(_kill_all, pid, mark)
-        await _first(output.exited, seconds=_GONE_SECONDS)
-        await _first(output.closed, seconds=_GONE_SECONDS)
+        await asyncio.to_thread(_kill_all, child.pid, mark)
+        await _first(child.exited, seconds=_GONE_SECONDS)
+        await _first(child.closed, seconds=_GONE_SECONDS)
     finally:
         # Here without an end only if the loop itself is being shut down.
-        if not output.exited.is_set():
-            _kill_all(pid, mark)
-        transport.close()
-    code = transport.get_returncode() if ended else None
-    return Finished(code=code, stdout=output.text(1), stderr=output.text(2))
+        if not child.exited.is_set():
+            _kill_all(child.pid, mark)
+        child.release()
+    return Finished(code=child.code if ended else None, stdout=child.text(1), stderr=child.text(2))
 
 
-async def _start(command: Command, mark: str, output: _Output) -> asyncio.SubprocessTransport:
-    loop = asyncio.get_running_loop()
+def _start(command: Command, mark: str) -> subprocess.Popen[bytes]:
+    # Not asyncio's own way to start a process: if it is cancelled before the pipes are connected (3.11: for
+    # example by the end of the loop), it waits for them for ever, and does not say which process it started.
     try:
-        transport, _ = await loop.subprocess_exec(
-            lambda: output,
-            os.fsencode(command.program),
-            *(word.encode() for word in command.args),
-            stdin=asyncio.subprocess.DEVNULL,
+        return subprocess.Popen(  # noqa: S603 - the program is on the allowlist, and there is no shell
+            [os.fsencode(command.program), *(word.encode() for word in command.args)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
             cwd=command.directory,
-            env={**command.environment, MARK: mark},
+            env={**command.environment, MARK: f"{command.environment.get(MARK, '')}.{mark}"},
             start_new_session=True,
         )
     except OSError as error:
         raise _not_started(command, error) from error
-    return transport
 
 
 def _not_started(command: Command, error: OSError) -> ToolError:
@@ -173,32 +175,63 @@ async def _first(*events: asyncio.Event, seconds: float) -> bool:
     return events[0].is_set()
 
 
-class _Output(asyncio.SubprocessProtocol):
-    """What a program writes, up to a limit for each stream; the rest is read and thrown away."""
+class _Child:
+    """A process and what it writes, up to a limit for each stream; the rest is read and thrown away."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], limit: int) -> None:
         self.exited, self.closed = asyncio.Event(), asyncio.Event()
-        self._limit = limit
+        self.pid = process.pid
+        self._process, self._limit = process, limit
+        self._loop = asyncio.get_running_loop()
+        self._pipes = {at: pipe for at, pipe in ((1, process.stdout), (2, process.stderr)) if pipe}
+        self._open = set(self._pipes)
         self._kept = {1: bytearray(), 2: bytearray()}
         self._cut: set[int] = set()
+        for at, pipe in self._pipes.items():
+            os.set_blocking(pipe.fileno(), False)
+            self._loop.add_reader(pipe.fileno(), self._read, at)
+        threading.Thread(target=self._wait, daemon=True).start()
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        kept = self._kept[fd]
+    @property
+    def code(self) -> int | None:
+        return self._process.returncode
+
+    def text(self, at: int) -> str:
+        is_cut = at in self._cut
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(self._kept[at], not is_cut)
+        return f"{text}\n[Output cut: it was longer than {self._limit} bytes.]" if is_cut else text
+
+    def release(self) -> None:
+        """Read no more."""
+        for at, pipe in self._pipes.items():
+            self._forget(at)
+            pipe.close()
+
+    def _wait(self) -> None:
+        """Bury the process, in a thread of its own: that works in every loop and on every system."""
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is gone
+            self._loop.call_soon_threadsafe(self.exited.set)
+
+    def _read(self, at: int) -> None:
+        try:
+            data = os.read(self._pipes[at].fileno(), _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._forget(at)
+        kept = self._kept[at]
         room = self._limit - len(kept)
         kept += data[:room]
         if len(data) > room:
-            self._cut.add(fd)
+            self._cut.add(at)
 
-    def process_exited(self) -> None:
-        self.exited.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.closed.set()
-
-    def text(self, fd: int) -> str:
-        is_cut = fd in self._cut
-        text = codecs.getincrementaldecoder("utf-8")("replace").decode(self._kept[fd], not is_cut)
-        return f"{text}\n[Output cut: it was longer than {self._limit} bytes.]" if is_cut else text
+    def _forget(self, at: int) -> None:
+        if at in self._open:
+            self._loop.remove_reader(self._pipes[at].fileno())
+            self._open.remove(at)
+        if not self._open:
+            self.closed.set()
 
 
 def _kill_all(pid: int, mark: str) -> None:
@@ -222,7 +255,7 @@ def _signal_all(pid: int, mark: str, number: signal.Signals) -> int:
 
 def _marked(mark: str) -> list[int]:
     """The processes that carry a mark, where the system shows environments (Linux). A dead one has none."""
-    needle = f"{MARK}={mark}".encode()
+    needle = f".{mark}".encode()
     try:
         names = os.listdir("/proc")
     except OSError:
