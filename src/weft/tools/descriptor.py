@@ -1,0 +1,348 @@
+"""What a skill's `tools.json` says: its tools, what they may run, and how a call becomes a command line.
+
+The file is written by hand, so it is read strictly: a key that is not known would otherwise be a rule
+that nobody applies. Whatever is wrong is said in one sentence with the file, the line and the key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn, TypeVar, get_args
+
+from weft.errors import ToolError, did_you_mean
+from weft.types.message import ToolDefinition
+from weft.types.neutral import sendable
+
+TOOLS_FILE = "tools.json"
+MAX_BYTES = 1_000_000
+Kind = Literal["positional", "flag", "flagifboolean"]
+
+_FLAG = re.compile(r"-{0,2}[^\s=-][^\s=]*")
+_OPEN_FLAG = re.compile(r"-(?!\w\Z|-[^=]+=)")
+"""The start of a word that is an option, but whose name or end is still open."""
+_PLACEHOLDER = re.compile(r"\$(param|name)(?!\w)")
+_NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolve:
+    """A command whose output takes the place of a value: a script of the skill, or a listed binary."""
+
+    script: str = ""
+    binary: str = ""
+    subcommand: str = ""
+    args: tuple[str, ...] = ()
+
+    def filled(self, value: str, param: str) -> tuple[str, ...]:
+        """The arguments with `$param` replaced by the value and `$name` by the parameter's name."""
+        known = {"param": value, "name": param}
+        return tuple(_PLACEHOLDER.sub(lambda match: known[match[1]], word) for word in self.args)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """How one parameter of a call becomes words of the command line."""
+
+    param: str
+    kind: Kind = "positional"
+    flag: str = ""
+    flag_if_true: str = ""
+    flag_if_false: str = ""
+    normalize_newlines: bool = False
+    resolve: Resolve | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """What runs when a tool is called. It says nothing about whether that is allowed."""
+
+    tool: str
+    binary: str
+    subcommand: str = ""
+    args: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """A whole `tools.json`: every tool has exactly one execution."""
+
+    tools: tuple[ToolDefinition, ...] = ()
+    allowlist: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    execution: Mapping[str, Execution] = field(default_factory=dict)
+
+
+def parse(text: str, *, path: str) -> Descriptor:
+    """A descriptor from the text of its file.
+
+    Raises:
+        ToolError: the file is not as it must be; the sentence names the file, the line and the key.
+    """
+    size = len(text.encode("utf-8", "replace"))
+    if size > MAX_BYTES:
+        raise ToolError(f"{path} has {size} bytes and {MAX_BYTES} are allowed: make it shorter.")
+    try:
+        return _descriptor(_Node(_load(text), ()))
+    except json.JSONDecodeError as error:
+        raise ToolError(
+            f"{path}, line {error.lineno}, is not JSON: {error.msg.lower()} at column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise ToolError(f"{path} is nested too deeply: make it flatter.") from None
+    except _Wrong as wrong:
+        raise ToolError(f"{path}, line {_line(text, wrong.place)}, {_key(wrong.place)}: {wrong}") from None
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name can be nothing but the name of a file in a folder: no path, no option."""
+    return bool(name) and not name.startswith(("-", ".")) and not re.search(r"[/\\\s\0]|\.\.", name)
+
+
+# --- what the file must be
+
+
+def _descriptor(root: _Node) -> Descriptor:
+    root.only("tools", "allowlist", "execution")
+    tools = root.each("tools", _tool)
+    execution = root.each("execution", _execution)
+    allowlist = root.get("allowlist", {}).table()
+    names = _unique(tools, "name", root)
+    runs = _unique(execution, "tool", root)
+    for at, tool in enumerate(tools):
+        if tool.name not in runs:
+            root.at("tools", at, "name").wrong(f"the tool {tool.name!r} has no execution: add one.")
+    for at, run in enumerate(execution):
+        if run.tool not in names:
+            root.at("execution", at, "tool").wrong(
+                f"there is no tool {run.tool!r}: {did_you_mean(run.tool, names)}"
+            )
+    return Descriptor(
+        tools=tools,
+        allowlist={_binary(node, name): frozenset(node.texts()) for name, node in allowlist.items()},
+        execution={run.tool: run for run in execution},
+    )
+
+
+def _unique(found: Sequence[Any], key: str, root: _Node) -> set[str]:
+    """The names of tools or executions, each of which may stand only once."""
+    names: set[str] = set()
+    for at, one in enumerate(found):
+        name = getattr(one, key)
+        if name in names:
+            place = "tools" if key == "name" else "execution"
+            root.at(place, at, key).wrong(f"{name!r} stands here for the second time: remove one.")
+        names.add(name)
+    return names
+
+
+def _tool(node: _Node) -> ToolDefinition:
+    node.only("name", "description", "parameters")
+    description = node.get("description", None)
+    parameters = node.get("parameters", _NO_PARAMETERS)
+    parameters.table()
+    return ToolDefinition(
+        name=node.get("name").filled(),
+        description=None if description.data is None else description.text(),
+        parameters=parameters.data,
+    )
+
+
+def _execution(node: _Node) -> Execution:
+    node.only("tool", "binary", "subcommand", "args")
+    return Execution(
+        tool=node.get("tool").filled(),
+        binary=_binary(node.get("binary")),
+        subcommand=node.get("subcommand", "").text(),
+        args=node.each("args", _argument),
+    )
+
+
+def _argument(node: _Node) -> Argument:
+    node.only("param", "kind", "flag", "flagIfTrue", "flagIfFalse", "normalizeNewlines", "resolveCommand")
+    kind, flag = node.get("kind", "positional"), node.get("flag", "")
+    param = node.get("param").filled()
+    if kind.data not in get_args(Kind):
+        kind.wrong(f"{kind.data!r} is not a kind: {did_you_mean(str(kind.data), get_args(Kind))}")
+    if flag.text() and not _FLAG.fullmatch(flag.data):
+        flag.wrong(f"{flag.data!r} is not the name of an option: write one such as '--content'.")
+    resolve = node.get("resolveCommand", None)
+    return Argument(
+        param=param,
+        kind=kind.data,
+        flag=flag.data,
+        flag_if_true=node.get("flagIfTrue", "").text(),
+        flag_if_false=node.get("flagIfFalse", "").text(),
+        normalize_newlines=node.get("normalizeNewlines", False).boolean(),
+        resolve=None if resolve.data is None else _resolve(resolve, param),
+    )
+
+
+def _resolve(node: _Node, param: str) -> Resolve:
+    node.only("script", "binary", "subcommand", "args")
+    script, args = node.get("script", ""), node.get("args", [])
+    for at, word in enumerate(Resolve(args=args.texts()).filled("\0", param)):
+        before, value, _ = word.partition("\0")
+        if value and _OPEN_FLAG.match(before):
+            args.at(at).wrong(
+                f"in {args.data[at]!r} the value would choose the option: write '--option=$param'."
+            )
+    if script.text():
+        if "binary" in node.data or "subcommand" in node.data:
+            script.wrong("there is a binary too: keep one of the two.")
+        if not is_plain_name(script.data):
+            script.wrong(f"{script.data!r} is not the name of a file in the skill's `scripts` folder.")
+        return Resolve(script=script.data, args=args.texts())
+    return Resolve(
+        binary=_binary(node.get("binary")), subcommand=node.get("subcommand").text(), args=args.texts()
+    )
+
+
+def _binary(node: _Node, name: str | None = None) -> str:
+    found = node.filled() if name is None else name
+    if not is_plain_name(found):
+        node.wrong(f"{found!r} is not the name of a program: write it without a path or options.")
+    return found
+
+
+# --- reading values, and knowing where each stands
+
+Place = tuple[str | int, ...]
+T = TypeVar("T")
+_REQUIRED = object()
+
+
+class _Wrong(Exception):
+    """What is wrong, and the place of the value it is wrong with."""
+
+    def __init__(self, place: Place, sentence: str) -> None:
+        super().__init__(sentence)
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A value of the file together with its place."""
+
+    data: Any
+    place: Place
+
+    def wrong(self, sentence: str) -> NoReturn:
+        raise _Wrong(self.place, sentence)
+
+    def at(self, *place: str | int) -> _Node:
+        data = self.data
+        for step in place:
+            data = data[step]
+        return _Node(data, (*self.place, *place))
+
+    def get(self, key: str, default: Any = _REQUIRED) -> _Node:
+        if key not in self.table() and default is _REQUIRED:
+            raise _Wrong((*self.place, key), "this key is missing: add it.")
+        return _Node(self.data.get(key, default), (*self.place, key))
+
+    def only(self, *keys: str) -> None:
+        for key in self.table():
+            if key not in keys:
+                self.at(key).wrong(f"this key is not known here: {did_you_mean(key, keys)}")
+
+    def each(self, key: str, read: Callable[[_Node], T]) -> tuple[T, ...]:
+        return tuple(read(node) for node in self.get(key, []).items())
+
+    def table(self) -> dict[str, _Node]:
+        if not isinstance(self.data, Mapping):
+            self.wrong("this must be an object, in braces.")
+        return {key: _Node(value, (*self.place, key)) for key, value in self.data.items()}
+
+    def items(self) -> list[_Node]:
+        if not isinstance(self.data, list):
+            self.wrong("this must be a list, in brackets.")
+        return [_Node(value, (*self.place, at)) for at, value in enumerate(self.data)]
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(node.text() for node in self.items())
+
+    def text(self) -> str:
+        if not isinstance(self.data, str):
+            self.wrong("this must be text, in quotes.")
+        if sendable(self.data)[1]:
+            self.wrong("this holds a character that no program takes: remove it.")
+        return self.data
+
+    def filled(self) -> str:
+        if not self.text().strip():
+            self.wrong("this is empty: give it a name.")
+        return str(self.data)
+
+    def boolean(self) -> bool:
+        if not isinstance(self.data, bool):
+            self.wrong("this must be true or false.")
+        return self.data
+
+
+def _load(text: str) -> Any:
+    """The data of a JSON text in which no object has a key twice: the first would be lost in silence."""
+    twice = False
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
+        twice |= len(dict(found)) < len(found)
+        return dict(found)
+
+    data = json.loads(text, object_pairs_hook=pairs)
+    if twice:
+        again = next(tuple(place) for place, _, is_again in _places(text) if is_again)
+        raise _Wrong(again, "this key stands here for the second time: remove one.")
+    return data
+
+
+def _key(place: Place) -> str:
+    """The key that a place ends with, and the lists and objects it stands in."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in place]
+    return f"key {''.join(steps).removeprefix('.')!r}" if place else "at the top"
+
+
+def _line(text: str, target: Place) -> int:
+    """The line of a place; for a key that is not there, that of the object it is missing from."""
+    depth, offset = 0, len(text) - len(text.lstrip())
+    for place, began, _ in _places(text):
+        if depth <= len(place) <= len(target) and tuple(place) == target[: len(place)]:
+            depth, offset = len(place), began
+    return text.count("\n", 0, offset) + 1
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],]|[^\s{}\[\],:"]++')
+
+
+def _places(text: str) -> Iterator[tuple[list[str | int], int, bool]]:
+    """Every key and item of a valid JSON text, with its offset, and whether that key was there before.
+
+    The place that is given out changes with the next step. There is no recursion, since a text that the
+    parser could just follow would be too deep for a second, slower one.
+    """
+    place: list[str | int] = []
+    keys: list[set[str] | None] = []
+    for token in _TOKEN.finditer(text):
+        word = token[0]
+        if word in "}]":
+            place.pop()
+            keys.pop()
+            continue
+        known = keys[-1] if keys else None
+        if word == ",":
+            at = place[-1]
+            place[-1] = "" if known is not None else int(at) + 1
+            waits_for_key = known is not None
+            continue
+        if known is not None and waits_for_key:
+            place[-1], waits_for_key = json.loads(word), False
+            yield place, token.start(), place[-1] in known
+            known.add(str(place[-1]))
+            continue
+        if place and known is None:
+            yield place, token.start(), False
+        if word in "{[":
+            waits_for_key = word == "{"
+            place.append("" if waits_for_key else 0)
+            keys.append(set() if waits_for_key else None)

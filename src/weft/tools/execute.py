@@ -1,0 +1,323 @@
+"""One executor for the tools of all skills: a call becomes a command line, and that is run.
+
+There is no shell, so nothing in a value is a command. What is left to guard against is a value that a
+program would take for one of its options, and that is what the order of the words is for.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from weft.errors import ToolError, did_you_mean
+from weft.tools.descriptor import Argument, Descriptor, Execution, Resolve, is_plain_name
+from weft.tools.process import (
+    Command,
+    ExecutionSettings,
+    Finished,
+    clean_environment,
+    find_program,
+    run_process,
+)
+from weft.workspace.files import inside
+
+SCRIPTS_FOLDER = "scripts"
+_NEWLINES = re.compile(r"\r\n?|\\r\\n|\\n")
+_LARGEST_EXACT_FLOAT = 2.0**53
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where the tools of one skill run: what they may run, and in which folder."""
+
+    descriptor: Descriptor
+    directory: str
+    workspace: str | None = None
+    settings: ExecutionSettings = ExecutionSettings()
+
+    @property
+    def runs_in(self) -> str:
+        return self.workspace or self.directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolving:
+    """A command that would run first, to give a parameter another value; or why it would not run."""
+
+    param: str
+    argv: tuple[str, ...] = ()
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a call would run. Where a value is to be resolved, the command line still has the original."""
+
+    argv: tuple[str, ...]
+    program: str
+    directory: str
+    resolving: tuple[Resolving, ...] = ()
+
+
+def argv(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The command line of a call: binary, subcommand, then the arguments in the order of the file.
+
+    Raises:
+        ToolError: a parameter is missing, or has a value that cannot be an argument.
+    """
+    return _command_line(spec, values(spec, arguments))
+
+
+def values(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """For each argument of the file its value as text, or None where nothing is to be written.
+
+    Raises:
+        ToolError: a parameter is missing, or has a value that cannot be an argument.
+    """
+    return tuple(_value(arg, arguments.get(arg.param)) for arg in spec.args)
+
+
+def plan(tool: str, arguments: Mapping[str, Any], bench: Bench) -> Plan:
+    """What a call would run, without running anything.
+
+    Raises:
+        ToolError: the call would be refused.
+    """
+    spec = _spec(tool, bench)
+    found = values(spec, arguments)
+    command = _command(bench, spec.binary, spec.subcommand)
+    resolving = [
+        _resolving(arg, value, bench)
+        for arg, value in zip(spec.args, found, strict=True)
+        if arg.resolve is not None and value is not None and arg.kind != "flagifboolean"
+    ]
+    return Plan(
+        argv=_command_line(spec, found),
+        program=command.program,
+        directory=command.directory,
+        resolving=tuple(resolving),
+    )
+
+
+async def run(tool: str, arguments: Mapping[str, Any], bench: Bench) -> str:
+    """Run a call, and give what the program wrote.
+
+    Raises:
+        ToolError: the call was refused, the program failed, or its time was over.
+    """
+    spec = _spec(tool, bench)
+    found = list(values(spec, arguments))
+    command = _command(bench, spec.binary, spec.subcommand)
+    ends = time.monotonic() + bench.settings.seconds
+    for at, (arg, value) in enumerate(zip(spec.args, found, strict=True)):
+        if arg.resolve is not None and value is not None and arg.kind != "flagifboolean":
+            found[at] = await _resolved(arg, value, bench, ends)
+    words = _command_line(spec, found)
+    done = await run_process(replace(command, args=words[1:]), _until(ends, bench.settings))
+    if done.code != 0:
+        raise ToolError(_failure(spec, done, bench.settings))
+    # Some programs report a success on the other stream; an empty answer would tell the model nothing.
+    return done.stdout if done.stdout.strip() else done.stderr
+
+
+# --- what may run
+
+
+def _spec(tool: str, bench: Bench) -> Execution:
+    known = bench.descriptor.execution
+    if tool not in known:
+        raise ToolError(f"There is no tool {tool!r}: {did_you_mean(tool, known)}")
+    return known[tool]
+
+
+def _command(bench: Bench, binary: str, subcommand: str) -> Command:
+    """The program of a listed binary, still without arguments."""
+    allowed = bench.descriptor.allowlist.get(binary)
+    if allowed is None or not is_plain_name(binary):
+        raise ToolError(f"binary not allowlisted: {binary}")
+    if subcommand not in allowed:
+        raise ToolError(f"subcommand not allowlisted: {subcommand}")
+    environment = clean_environment(os.environ, workspace=bench.workspace)
+    return Command(
+        program=find_program(binary, environment), directory=bench.runs_in, environment=environment
+    )
+
+
+def _until(ends: float, settings: ExecutionSettings) -> ExecutionSettings:
+    """The settings with the time that is left: resolving values counts too."""
+    return replace(settings, seconds=max(0.0, ends - time.monotonic()))
+
+
+def _failure(spec: Execution, done: Finished, settings: ExecutionSettings) -> str:
+    name = f"{spec.binary} {spec.subcommand}".strip()
+    if done.code is None:
+        said = (
+            f"{name} was stopped because it ran longer than {settings.seconds:g} seconds: "
+            f"ask for less, or raise the time limit."
+        )
+    else:
+        said = f"{name} failed with exit code {done.code}."
+    streams = (("stdout", done.stdout), ("stderr", done.stderr))
+    return "\n".join([said, *(f"{label}:\n{text.rstrip()}" for label, text in streams if text.strip())])
+
+
+# --- the words of a command line
+
+
+def _command_line(spec: Execution, found: Sequence[str | None]) -> tuple[str, ...]:
+    """The words of a command line, in which no value can be taken for an option.
+
+    A positional value that begins with a dash is safe only behind `--`, and behind `--` no option of ours
+    would be seen: so in that case the options stand first. Otherwise the order is that of the file, and no
+    `--` is written, since not every program knows it.
+    """
+    options: list[str] = []
+    positionals: list[str] = []
+    in_order: list[str] = []
+    for arg, value in zip(spec.args, found, strict=True):
+        if value is None:
+            continue
+        if arg.kind == "positional":
+            positionals.append(value)
+            in_order.append(value)
+        else:
+            words = [value] if arg.kind == "flagifboolean" else _option(arg, value)
+            options += words
+            in_order += words
+    guarded = any(value.startswith("-") for value in positionals)
+    rest = [*options, "--", *positionals] if guarded else in_order
+    return (spec.binary, *spec.subcommand.split(), *rest)
+
+
+def _option(arg: Argument, value: str) -> list[str]:
+    """An option and its value; in one word where the value alone would look like another option."""
+    flag = arg.flag or arg.param
+    flag = flag if flag.startswith("-") else f"--{flag}"
+    if not value.startswith("-"):
+        return [flag, value]
+    # A short option takes its value without a sign: in `-f=x` the value would be `=x`.
+    return [f"{flag}{value}" if len(flag) == 2 else f"{flag}={value}"]
+
+
+def _value(arg: Argument, given: Any) -> str | None:
+    if arg.kind == "flagifboolean":
+        return (arg.flag_if_true if _is_true(given) else arg.flag_if_false) or None
+    if given is None:
+        if arg.kind == "positional":
+            raise ToolError(f"missing parameter: {arg.param}")
+        return None
+    text = _text(arg.param, given)
+    return _NEWLINES.sub("\n", text) if arg.normalize_newlines else text
+
+
+def _is_true(given: Any) -> bool:
+    if isinstance(given, str):
+        return given.strip().lower() == "true"
+    return isinstance(given, bool | int | float) and given != 0
+
+
+def _text(param: str, given: Any) -> str:
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, float):
+        return _number(param, given)
+    if not isinstance(given, str | int):
+        kind = "a list" if isinstance(given, list | tuple) else "an object"
+        raise ToolError(f"The parameter {param!r} must be text, a number or true or false, not {kind}.")
+    try:
+        text = str(given)
+        text.encode()
+    except ValueError as error:
+        raise ToolError(f"The parameter {param!r} cannot be written as UTF-8 text: change it.") from error
+    if "\0" in text:
+        raise ToolError(f"The parameter {param!r} holds a NUL character: remove it.")
+    return text
+
+
+def _number(param: str, given: float) -> str:
+    """A number as people write it: JSON does not tell 5 from 5.0, but programs do."""
+    if not math.isfinite(given):
+        raise ToolError(f"The parameter {param!r} is not a finite number: change it.")
+    if given.is_integer() and abs(given) < _LARGEST_EXACT_FLOAT:
+        return str(int(given))
+    return repr(given)
+
+
+# --- values that a command resolves
+
+
+async def _resolved(arg: Argument, value: str, bench: Bench, ends: float) -> str:
+    """What the command makes of a value. If it fails or says nothing, the value stays as it is."""
+    try:
+        command = _resolver(arg, value, bench)
+        done = await run_process(command, _until(ends, bench.settings))
+    except ToolError as error:
+        _log.warning("The parameter %r keeps its value: %s", arg.param, error)
+        return value
+    found = done.stdout.strip()
+    return found if done.code == 0 and found and "\0" not in found else value
+
+
+def _resolving(arg: Argument, value: str, bench: Bench) -> Resolving:
+    try:
+        command = _resolver(arg, value, bench)
+    except ToolError as error:
+        return Resolving(param=arg.param, refused=str(error))
+    return Resolving(param=arg.param, argv=(command.program, *command.args))
+
+
+def _resolver(arg: Argument, value: str, bench: Bench) -> Command:
+    """The command that resolves a value, with the value in its place.
+
+    Raises:
+        ToolError: it may not run, or the value would be one of its options.
+    """
+    spec = arg.resolve or Resolve()
+    words = spec.filled(value, arg.param)
+    for word, written in zip(words, spec.args, strict=True):
+        if written == "--":
+            break
+        if word.startswith("-") and not written.startswith("-"):
+            raise ToolError(f"The value of {arg.param!r} would be an option of the command that resolves it.")
+    if spec.script:
+        command = _script(spec.script, bench)
+        return replace(command, args=(*command.args, *words))
+    command = _command(bench, spec.binary, spec.subcommand)
+    return replace(command, args=(*spec.subcommand.split(), *words))
+
+
+def _script(name: str, bench: Bench) -> Command:
+    """A script of the skill, which is run by `sh` unless it names its own interpreter."""
+    if not bench.settings.allow_scripts:
+        raise ToolError("Scripts of skills may not run: set `skills.allowScripts` to allow them.")
+    path = _script_path(name, bench.directory)
+    environment = clean_environment(os.environ, workspace=bench.workspace)
+    if os.access(path, os.X_OK) and _has_interpreter(path):
+        return Command(program=path, directory=bench.runs_in, environment=environment)
+    shell = find_program("sh", environment)
+    return Command(program=shell, args=(path,), directory=bench.runs_in, environment=environment)
+
+
+def _script_path(name: str, directory: str) -> str:
+    """The real path of a script, which may be named without its `.sh`."""
+    folder = os.path.join(os.path.realpath(directory), SCRIPTS_FOLDER, "")
+    for file_name in (name, f"{name}.sh") if is_plain_name(name) else ():
+        path = inside(directory, os.path.join(SCRIPTS_FOLDER, file_name))
+        if path is not None and path.startswith(folder) and os.path.isfile(path):
+            return path
+    raise ToolError(f"There is no script {name!r} in the skill's `{SCRIPTS_FOLDER}` folder.")
+
+
+def _has_interpreter(path: str) -> bool:
+    try:
+        with open(path, "rb") as opened:
+            return opened.read(2) == b"#!"
+    except OSError:
+        return False

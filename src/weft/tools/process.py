@@ -1,0 +1,271 @@
+"""Running a program so that it cannot do more than answer: no secrets, no input, no end beyond its time.
+
+Everything that a call starts is gone when the call is over, however it ends. The program leads a process
+group of its own, and all that descends from it carries a mark in its environment, by which also those are
+found that left the group. A process that leaves the group *and* wipes its environment is not found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import errno
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from weft.errors import ToolError
+from weft.workspace.files import inside
+
+MARK = "WEFT_CALL"
+"""The variable in which the processes of a call carry its mark; those of a call within a call carry both."""
+PASSED_ON = frozenset(
+    "HOME LANG LANGUAGE LOGNAME SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ USER "
+    "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME".split()
+)
+"""What a program may know besides the PATH and LC_*. Keys and tokens have other names, whatever those are."""
+_GRACE_SECONDS = 1.0
+"""How long a program may take to end itself when it is asked to."""
+_GONE_SECONDS = 2.0
+"""How long to wait for what was killed; only a process stuck in the kernel takes longer."""
+_CHUNK_BYTES = 65_536
+_SWEEPS, _SWEEP_SECONDS = 50, 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionSettings:
+    """What a call may cost, and whether scripts of a skill may run to resolve a value."""
+
+    seconds: float = 60.0
+    max_output_bytes: int = 1_000_000
+    allow_scripts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A program by its path, its arguments, and where it runs."""
+
+    program: str
+    args: tuple[str, ...] = ()
+    directory: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a program ended, and what it wrote. Without a code it was stopped at its time limit."""
+
+    code: int | None
+    stdout: str
+    stderr: str
+
+
+def clean_environment(environ: Mapping[str, str], *, workspace: str | None = None) -> dict[str, str]:
+    """The few variables that a program needs.
+
+    Of the PATH only absolute folders outside the workspace are left: what lies in the workspace may have
+    been written by the model, and must not take the name of a listed program.
+    """
+    passed = {name: value for name, value in environ.items() if name in PASSED_ON or name.startswith("LC_")}
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    kept = [folder for folder in folders if os.path.isabs(folder) and not _is_below(workspace, folder)]
+    outer = {MARK: environ[MARK]} if MARK in environ else {}
+    return passed | outer | {"PATH": os.pathsep.join(kept)}
+
+
+def _is_below(workspace: str | None, folder: str) -> bool:
+    if workspace is None:
+        return False
+    return inside(workspace, folder) is not None or os.path.realpath(folder) == os.path.realpath(workspace)
+
+
+def find_program(name: str, environment: Mapping[str, str]) -> str:
+    """The path of a program.
+
+    Raises:
+        ToolError: it is not in a folder of the PATH.
+    """
+    found = shutil.which(name, path=environment["PATH"])
+    if found is None:
+        raise ToolError(f"The program {name!r} is not on the PATH: install it.")
+    return found
+
+
+async def run_process(command: Command, settings: ExecutionSettings) -> Finished:
+    """Run a program to its end, or to the end of its time. When the caller is cancelled, it is killed.
+
+    Raises:
+        ToolError: the program could not be started.
+    """
+    stop = asyncio.Event()
+    work = asyncio.ensure_future(_run(command, settings, stop))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # The work is told to stop and is waited for, not cancelled: it has processes to bury. A second
+        # cancellation ends the waiting, not the burial.
+        stop.set()
+        await asyncio.shield(asyncio.wait([work]))
+        raise
+
+
+async def _run(command: Command, settings: ExecutionSettings, stop: asyncio.Event) -> Finished:
+    mark = secrets.token_hex(16)
+    child = _Child(_start(command, mark), settings.max_output_bytes)
+    try:
+        ended = await _first(child.exited, stop, seconds=settings.seconds)
+        if not child.exited.is_set():
+            await asyncio.to_thread(_signal_all, child.pid, mark, signal.SIGTERM)
+            await _first(child.exited, seconds=_GRACE_SECONDS)
+        # Also after an ordinary end: what was left behind would outlive the time limit, and as long as it
+        # holds the pipe the output has no end.
+        await asyncio.to_thread(_kill_all, child.pid, mark)
+        await _first(child.exited, seconds=_GONE_SECONDS)
+        await _first(child.closed, seconds=_GONE_SECONDS)
+    finally:
+        # Here without an end only if the loop itself is being shut down.
+        if not child.exited.is_set():
+            _kill_all(child.pid, mark)
+        child.release()
+    return Finished(code=child.code if ended else None, stdout=child.text(1), stderr=child.text(2))
+
+
+def _start(command: Command, mark: str) -> subprocess.Popen[bytes]:
+    # Not asyncio's own way to start a process: if it is cancelled before the pipes are connected (3.11: for
+    # example by the end of the loop), it waits for them for ever, and does not say which process it started.
+    try:
+        return subprocess.Popen(  # noqa: S603 - the program is on the allowlist, and there is no shell
+            [os.fsencode(command.program), *(word.encode() for word in command.args)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=command.directory,
+            env={**command.environment, MARK: f"{command.environment.get(MARK, '')}.{mark}"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(command, error) from error
+
+
+def _not_started(command: Command, error: OSError) -> ToolError:
+    name = os.path.basename(command.program)
+    if error.errno == errno.E2BIG:
+        return ToolError(f"{name} could not be started: its arguments are too long.")
+    if not os.path.isdir(command.directory):
+        return ToolError(f"{name} could not be started: there is no folder {command.directory}.")
+    return ToolError(f"{name} could not be started ({error.strerror}): check that it runs in a terminal.")
+
+
+async def _first(*events: asyncio.Event, seconds: float) -> bool:
+    """Wait until the first of the events; whether that one is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    return events[0].is_set()
+
+
+class _Child:
+    """A process and what it writes, up to a limit for each stream; the rest is read and thrown away."""
+
+    def __init__(self, process: subprocess.Popen[bytes], limit: int) -> None:
+        self.exited, self.closed = asyncio.Event(), asyncio.Event()
+        self.pid = process.pid
+        self._process, self._limit = process, limit
+        self._loop = asyncio.get_running_loop()
+        self._pipes = {at: pipe for at, pipe in ((1, process.stdout), (2, process.stderr)) if pipe}
+        self._open = set(self._pipes)
+        self._kept = {1: bytearray(), 2: bytearray()}
+        self._cut: set[int] = set()
+        for at, pipe in self._pipes.items():
+            os.set_blocking(pipe.fileno(), False)
+            self._loop.add_reader(pipe.fileno(), self._read, at)
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    @property
+    def code(self) -> int | None:
+        return self._process.returncode
+
+    def text(self, at: int) -> str:
+        is_cut = at in self._cut
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(self._kept[at], not is_cut)
+        return f"{text}\n[Output cut: it was longer than {self._limit} bytes.]" if is_cut else text
+
+    def release(self) -> None:
+        """Read no more."""
+        for at, pipe in self._pipes.items():
+            self._forget(at)
+            pipe.close()
+
+    def _wait(self) -> None:
+        """Bury the process, in a thread of its own: that works in every loop and on every system."""
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is gone
+            self._loop.call_soon_threadsafe(self.exited.set)
+
+    def _read(self, at: int) -> None:
+        try:
+            data = os.read(self._pipes[at].fileno(), _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._forget(at)
+        kept = self._kept[at]
+        room = self._limit - len(kept)
+        kept += data[:room]
+        if len(data) > room:
+            self._cut.add(at)
+
+    def _forget(self, at: int) -> None:
+        if at in self._open:
+            self._loop.remove_reader(self._pipes[at].fileno())
+            self._open.remove(at)
+        if not self._open:
+            self.closed.set()
+
+
+def _kill_all(pid: int, mark: str) -> None:
+    """Kill until nothing is left, since a process may start another while its siblings are looked for."""
+    for _ in range(_SWEEPS):
+        if not _signal_all(pid, mark, signal.SIGKILL):
+            break
+        time.sleep(_SWEEP_SECONDS)
+
+
+def _signal_all(pid: int, mark: str, number: signal.Signals) -> int:
+    """Send a signal to the group and to all that carry the mark, and say to how many of the latter."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+    marked = _marked(mark)
+    for found in marked:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(found, number)
+    return len(marked)
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes that carry a mark, where the system shows environments (Linux). A dead one has none."""
+    needle = f".{mark}".encode()
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    return [int(name) for name in names if name.isdigit() and needle in _environment_of(name)]
+
+
+def _environment_of(pid: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as opened:
+            return opened.read()
+    except OSError:
+        return b""

@@ -1,0 +1,180 @@
+"""The tools of skills: what their `tools.json` offer, and `read_skill` where skills are read on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from weft.errors import ToolError
+from weft.tools.base import Caller, Tool
+from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
+from weft.tools.execute import Bench, run
+from weft.tools.process import ExecutionSettings
+from weft.types.message import ToolDefinition
+from weft.types.neutral import one_line
+from weft.types.recipe import Reload
+from weft.workspace.files import FileAt, FileReader, FileText, file_at
+from weft.workspace.skills import Skill, Skills
+
+READ_SKILL = ToolDefinition(
+    name="read_skill",
+    description="Load the full documentation of a skill. Call it before you use that skill's tools.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "skill_name": {"type": "string", "description": "The name of the skill, as it is listed."}
+        },
+        "required": ["skill_name"],
+    },
+)
+_log = logging.getLogger(__name__)
+
+LoadSkills = Callable[[], Awaitable[Skills]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How often the files of tools are looked at: the recipe's rule."""
+
+    reload: Reload = "per_turn"
+    ttl_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offered:
+    """The tools that came of some skills, and when their files were looked at."""
+
+    skills: Skills
+    at: float
+    files: tuple[FileText, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class SkillTools:
+    """Offers the tools of all loaded skills. While no file changes, the same tools come back.
+
+    A skill whose `tools.json` is wrong is used as text, without tools: `warnings` says why.
+    """
+
+    load: LoadSkills
+    reader: FileReader
+    workspace: Path | None = None
+    settings: ExecutionSettings = ExecutionSettings()
+    read_on_demand: bool = False
+    freshness: Freshness = Freshness()
+    monotonic: Callable[[], float] = time.monotonic
+    _offered: _Offered | None = field(default=None, init=False)
+    _parsed: dict[str, tuple[FileText, Descriptor | str]] = field(default_factory=dict, init=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the descriptors that were last looked at, a sentence each."""
+        return self._offered.warnings if self._offered else ()
+
+    async def tools(self, message: str) -> Sequence[Tool]:
+        skills = await self.load()
+        known = self._offered
+        if known is None or not self._is_fresh(known, skills):
+            known = self._offered = await self._look(skills, known)
+        return known.tools
+
+    def _is_fresh(self, known: _Offered, skills: Skills) -> bool:
+        """Whether the reload rule does not even want a look at the disk."""
+        if known.skills is not skills or self.freshness.reload == "per_turn":
+            return False
+        age = self.monotonic() - known.at
+        return self.freshness.reload == "startup" or age < self.freshness.ttl_seconds
+
+    async def _look(self, skills: Skills, known: _Offered | None) -> _Offered:
+        at = self.monotonic()
+        places = [(skill, self._file(skill)) for skill in skills.found if skill.directory]
+        there = await self.reader.together(lambda: [os.path.lexists(file.path) for _, file in places])
+        found = [place for place, is_there in zip(places, there, strict=True) if is_there]
+        files = tuple(await self.reader.read([file for _, file in found]))
+        if known is not None and known.skills is skills and known.files == files:
+            return _Offered(skills=skills, at=at, files=files, tools=known.tools, warnings=known.warnings)
+        tools: list[Tool] = [_read_skill(skills)] if self.read_on_demand and skills.found else []
+        warnings: list[str] = []
+        for (skill, _), file in zip(found, files, strict=True):
+            descriptor = await self._descriptor(skill, file)
+            if isinstance(descriptor, Descriptor):
+                tools += self._tools_of(skill, descriptor)
+            else:
+                warnings.append(descriptor)
+        return _Offered(skills=skills, at=at, files=files, tools=tuple(tools), warnings=tuple(warnings))
+
+    def _file(self, skill: Skill) -> FileAt:
+        """Where a skill's tools stand. Below the workspace a link may not lead out of it."""
+        folder = Path(skill.directory)
+        if self.workspace is None or not folder.is_relative_to(self.workspace):
+            return file_at(folder, TOOLS_FILE)
+        return file_at(self.workspace, (folder.relative_to(self.workspace) / TOOLS_FILE).as_posix())
+
+    async def _descriptor(self, skill: Skill, file: FileText) -> Descriptor | str:
+        """What a file says, or the warning it gives; read and told once for as long as it is the same."""
+        known = self._parsed.get(file.path)
+        if known is None or known[0] != file:
+            # In a thread, since the file may be a megabyte long.
+            said = await asyncio.to_thread(_parse, skill.name, file)
+            known = self._parsed[file.path] = (file, said)
+            if isinstance(said, str):
+                _log.warning("%s", said, extra={"layer": "skills", "path": file.path})
+        return known[1]
+
+    def _tools_of(self, skill: Skill, descriptor: Descriptor) -> list[Tool]:
+        bench = Bench(
+            descriptor=descriptor,
+            directory=skill.directory,
+            workspace=str(self.workspace) if self.workspace else None,
+            settings=self.settings,
+        )
+        return [
+            Tool(
+                definition=definition,
+                run=partial(_run, definition.name, bench),
+                source=f"the skill {skill.name!r}",
+            )
+            for definition in descriptor.tools
+        ]
+
+
+def _parse(skill: str, file: FileText) -> Descriptor | str:
+    reason = file.warning
+    if file.text is not None:
+        try:
+            descriptor = parse(file.text, path=file.path)
+        except ToolError as error:
+            reason = str(error)
+        else:
+            # A name that was mended where it is not UTF-8 is no longer the name that was meant.
+            if not file.warning:
+                return descriptor
+    return f"The skill {skill!r} is used without its tools: {reason}"
+
+
+async def _run(tool: str, bench: Bench, arguments: Mapping[str, Any], caller: Caller) -> str:
+    return await run(tool, arguments, bench)
+
+
+def _read_skill(skills: Skills) -> Tool:
+    """The tool that answers with a skill's text, in this process."""
+    bodies = {one_line(skill.name): skill.body for skill in skills.found}
+
+    async def read(arguments: Mapping[str, Any], caller: Caller) -> str:
+        name = arguments.get("skill_name")
+        if name is None:
+            raise ToolError("missing parameter: skill_name")
+        if one_line(str(name)) not in bodies:
+            raise ToolError(f"unknown skill: {name}")
+        return bodies[one_line(str(name))]
+
+    return Tool(definition=READ_SKILL, run=read, source="Weft")

@@ -1,0 +1,106 @@
+"""Small programs and skills for the tests of tools."""
+
+import json
+import os
+import select
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.tools.descriptor import Descriptor, parse
+from weft.tools.execute import Bench
+from weft.tools.process import ExecutionSettings
+
+SHOW_ARGV = "import json, sys\nprint(json.dumps(sys.argv[1:]))"
+"""A program that prints the arguments it got."""
+WAIT_SECONDS = 30.0
+
+
+def program(folder: Path, name: str, source: str) -> Path:
+    """A program in Python that can be run by its name if the folder is on the PATH."""
+    return executable(folder / name, f"#!{sys.executable} -IS\n{source}\n")
+
+
+def shell_program(folder: Path, name: str, source: str) -> Path:
+    return executable(folder / name, f"#!/bin/sh\n{source}\n")
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def on_path(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def described(
+    args: Sequence[Mapping[str, Any]] = (),
+    *,
+    binary: str = "notes",
+    subcommand: str = "add",
+    allowlist: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Any]:
+    """The data of a `tools.json` with the one tool `add_note`."""
+    return {
+        "tools": [{"name": "add_note", "description": "Add a note.", "parameters": {"type": "object"}}],
+        "allowlist": {binary: [subcommand]} if allowlist is None else allowlist,
+        "execution": [{"tool": "add_note", "binary": binary, "subcommand": subcommand, "args": args}],
+    }
+
+
+def descriptor(args: Sequence[Mapping[str, Any]] = (), **more: Any) -> Descriptor:
+    return parse(json.dumps(described(args, **more)), path="tools.json")
+
+
+def bench(directory: Path, args: Sequence[Mapping[str, Any]] = (), **settings: Any) -> Bench:
+    """Where `add_note` runs `notes add` with these arguments, in the folder `directory`."""
+    return Bench(
+        descriptor=descriptor(args),
+        directory=str(directory),
+        workspace=str(directory),
+        settings=ExecutionSettings(**settings),
+    )
+
+
+class Line:
+    """A named pipe through which a program says something, and on which a test waits for it."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self._handle = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        self._text = ""
+
+    def words(self, count: int) -> list[str]:
+        """The words said, as soon as there are so many."""
+        while len(self._text.split()) < count or not self._text.endswith("\n"):
+            ready, _, _ = select.select([self._handle], [], [], WAIT_SECONDS)
+            assert ready, f"only {self._text!r} was said"
+            self._text += os.read(self._handle, 4096).decode()
+        return self._text.split()
+
+    def say(self, word: str) -> None:
+        os.write(self._handle, f"{word}\n".encode())
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+def wait_until_gone(pid: int) -> None:
+    """Return when a process has ended; fail if it does not."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        ended, _, _ = select.select([handle], [], [], WAIT_SECONDS)
+    finally:
+        os.close(handle)
+    assert ended, f"process {pid} still runs"
