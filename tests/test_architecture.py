@@ -24,6 +24,7 @@ LAZY_IMPORTS = {
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
     ("recall/wordllama.py", "_load"): "wordllama",
+    ("tools/mcp_process.py", "_load"): "mcp",
 }
 """Imports inside functions: heavy packages that most runs do not need. There are no others."""
 
