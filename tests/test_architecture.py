@@ -17,21 +17,23 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 MAX_MODULE_LINES, MAX_FUNCTION_LINES, MAX_TEST_LINES = 400, 60, 600
 BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 CONTAINED = [
+    "channels/mcp.py",
     "memory/border.py",
     "store/sqlite/database.py",
     "store/sqlite/database.py",
     "turn/act.py",
     "turn/run.py",
 ]
-"""Where a failure of anything must be contained: Loro raises bare BaseExceptions, and one write of a group
-must not take the others with it; a tool is anybody's code; and a turn that fails is recorded as failed,
-whatever it was, before the error goes on."""
+"""Where a failure of anything must be contained: Loro raises bare BaseExceptions; neither one request nor one
+write of a group must take the others with it; a tool is anybody's code; and a turn that fails is recorded as
+failed, whatever it was, before the error goes on."""
 LAZY_IMPORTS = {
     ("app.py", "_over_http"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
     ("recall/wordllama.py", "_load"): "wordllama",
+    ("tools/mcp_process.py", "_load"): "mcp",
 }
 """Imports inside functions: heavy packages that most runs do not need. There are no others."""
 

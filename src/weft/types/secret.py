@@ -47,6 +47,13 @@ def secrets_in(text: str) -> list[str]:
     return [secret for secret in found if len(secret) >= SHORTEST_SECRET]
 
 
+def without_secrets(text: str) -> str:
+    """A text with stars in place of the secrets in it."""
+    for secret in sorted(secrets_in(text), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
 def fingerprint(secret: str) -> str:
     """A name for a secret that does not tell it."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:12]

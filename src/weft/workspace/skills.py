@@ -71,7 +71,33 @@ class Skills:
     def warnings(self) -> tuple[str, ...]:
         """What the owner of the skills should know."""
         broken = [out.reason for out in self.left_out if out.broken]
-        return (*broken, *(warning for skill in self.found for warning in skill.warnings))
+        told = [warning for skill in self.found for warning in skill.warnings]
+        return (*broken, *told, *_contested(self.found))
+
+    def active_servers(self, message: str) -> tuple[McpServer, ...]:
+        """The MCP servers that a message calls for: those of the skills that it triggers.
+
+        A skill without a trigger has its servers always. Of two with the same name the first counts.
+        """
+        found: dict[str, McpServer] = {}
+        for skill in self.found:
+            if skill.mcp_servers and (not skill.trigger or skill.is_triggered_by(message)):
+                for server in skill.mcp_servers:
+                    found.setdefault(server.name, server)
+        return tuple(found.values())
+
+
+def _contested(skills: Sequence[Skill]) -> Iterator[str]:
+    """Names that stand for different MCP servers in different skills."""
+    first: dict[str, tuple[str, McpServer]] = {}
+    for skill in skills:
+        for server in skill.mcp_servers:
+            owner, known = first.setdefault(server.name, (skill.name, server))
+            if known != server:
+                yield (
+                    f"skill {skill.name!r}: the MCP server {server.name!r} is another one in the skill "
+                    f"{owner!r}, which comes first: give this one a name of its own"
+                )
 
 
 @dataclass(slots=True)

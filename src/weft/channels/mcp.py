@@ -1,0 +1,305 @@
+"""Weft as an MCP server: agents of other programs use the memory of one agent, and see contexts built.
+
+Whoever calls is that agent, never the system: the blocks' permissions hold, and a refusal is an answer with
+our sentence in it. What was read stays known to the memory: a whole text that is written back later is a
+change of what was read, and what others wrote in between stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError as ToolRefusal
+from mcp.types import ToolAnnotations
+
+from weft.errors import StoreError, WeftError
+from weft.memory.store import MemoryStore
+from weft.types.context import Context
+from weft.types.records import Fact, SearchOptions
+from weft.types.version import VERSION
+
+_INSTRUCTIONS = (
+    "The lasting memory of an agent: blocks of text that it keeps up to date, notes in an archive, facts "
+    "about people. Search before you ask a person again, and write down what should last."
+)
+_MOST_HITS = 50
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class KeptFacts(Protocol):
+    """Facts about people, as far as they are needed here."""
+
+    async def set(self, sender: str, key: str, value: str, *, by_model: bool = False) -> None: ...
+
+    async def list(self, sender: str) -> list[Fact]: ...
+
+
+class Kept(Protocol):
+    """What lasts, as far as it is needed here."""
+
+    @property
+    def memory(self) -> MemoryStore: ...
+
+    @property
+    def facts(self) -> KeptFacts: ...
+
+
+# Without slots: the SDK reads the fields from the class to tell clients the shape of an answer.
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    source: str
+    id: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hits:
+    hits: list[Hit]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    label: str
+    description: str
+    type: str
+    permission: str
+    pinned: bool
+    shared_from: str
+    characters: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    blocks: list[Block]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    facts: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A context and the short form of its receipt."""
+
+    text: str
+    recipe: str
+    tokens: int
+    limit: int
+    by_layer: dict[str, int]
+    left_out: list[str]
+    warnings: list[str]
+
+
+class _Desk:
+    """One task in which all reading and writing of blocks is done: the memory knows readers by their task."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[tuple[Coroutine[Any, Any, Any], asyncio.Future[Any]]] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def opened(self, _: object = None) -> AsyncIterator[None]:
+        clerk = asyncio.create_task(self._work(), name="weft mcp blocks")
+        try:
+            yield
+        finally:
+            clerk.cancel()
+            await asyncio.wait([clerk])
+
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.put_nowait((work, done))
+        return await done
+
+    async def _work(self) -> None:
+        while True:
+            work, done = await self._waiting.get()
+            if done.cancelled():
+                work.close()
+                continue
+            try:
+                result = await work
+            except Exception as error:  # noqa: BLE001 - it belongs to who asked; the next one is served
+                if not done.cancelled():
+                    done.set_exception(error)
+            else:
+                if not done.cancelled():
+                    done.set_result(result)
+
+
+class _Tools:
+    """What can be called. The first sentence of each is what a model reads of it."""
+
+    def __init__(
+        self, kept: Kept, build: Callable[[str], Awaitable[Context]], agent_id: str, person: str
+    ) -> None:
+        self._memory, self._facts, self._build = kept.memory, kept.facts, build
+        self._agent_id, self._person = agent_id, person
+        self.desk = _Desk()
+
+    async def search(self, query: str, limit: int = 10) -> Hits:
+        """Search messages, memory blocks and notes; the best hit comes first."""
+        options = SearchOptions(limit=_within(limit))
+        found = await self._memory.search(self._agent_id, query, options)
+        return Hits(
+            hits=[
+                Hit(source=hit.source, id=hit.id, text=hit.content, score=round(hit.score, 4))
+                for hit in found
+            ]
+        )
+
+    async def list_blocks(self) -> Blocks:
+        """List the memory blocks: your own, and those that other agents share with you."""
+        blocks = await self._memory.rendered_blocks(self._agent_id)
+        return Blocks(
+            blocks=[
+                Block(
+                    label=block.label,
+                    description=block.description,
+                    type=block.block_type,
+                    permission=block.permission,
+                    pinned=block.pinned,
+                    shared_from=block.shared_from,
+                    characters=len(block.content),
+                )
+                for block in blocks
+            ]
+        )
+
+    async def read_block(self, label: str, shared_from: str = "") -> str:
+        """Read a memory block; `shared_from` names the agent that a shared one belongs to."""
+        return await self.desk.do(self._read(label, shared_from))
+
+    async def _read(self, label: str, owner: str) -> str:
+        if owner and owner != self._agent_id:
+            document = await self._memory.get_shared_block(self._agent_id, owner, label)
+            text = None if document is None else document.render()
+        else:
+            text = await self._memory.get_rendered_content(self._agent_id, label)
+        if text is None:
+            raise StoreError(f"There is no block {label!r} here: `list_blocks` lists them.")
+        return text
+
+    async def append_block(self, label: str, text: str) -> str:
+        """Add text to the end of a memory block; begin it with a line break if it should stand alone."""
+        await self.desk.do(self._memory.append_to_block(self._agent_id, label, text))
+        return f"The text was added to {label!r}."
+
+    async def replace_in_block(self, label: str, old: str, new: str) -> str:
+        """Replace the first occurrence of a text in a memory block."""
+        if not await self.desk.do(self._memory.replace_in_block(self._agent_id, label, old, new)):
+            raise StoreError(f"{old!r} is not in the block {label!r}: `read_block` shows what is.")
+        return f"The text was replaced in {label!r}."
+
+    async def write_block(self, label: str, text: str) -> str:
+        """Make this the whole text of a memory block; a new label makes a new block."""
+        return await self.desk.do(self._write(label, text))
+
+    async def _write(self, label: str, text: str) -> str:
+        # Listed, not read: reading it here would count as having seen what others wrote.
+        known = {info.label for info in await self._memory.list_blocks(self._agent_id)}
+        if label not in known:
+            await self._memory.create_block(self._agent_id, label)
+        await self._memory.update_block_text(self._agent_id, label, text)
+        return f"The block {label!r} was {'changed' if label in known else 'made'}."
+
+    async def remember_fact(self, key: str, value: str, person: str = "") -> str:
+        """Keep a fact about a person under a short key; without `person` it is about your user."""
+        await self._facts.set(person or self._person, key, value, by_model=True)
+        return f"{key!r} was noted."
+
+    async def list_facts(self, person: str = "") -> Facts:
+        """List what is known about a person; without `person` that is your user."""
+        known = await self._facts.list(person or self._person)
+        return Facts(facts={fact.key: fact.value for fact in known})
+
+    async def insert_note(self, text: str) -> str:
+        """Keep a note in the archive, and get its id."""
+        return await self._memory.insert_archival(self._agent_id, text)
+
+    async def search_notes(self, query: str, limit: int = 10) -> Hits:
+        """Search the notes in the archive; the best hit comes first."""
+        found = await self._memory.search_archival(self._agent_id, query, _within(limit))
+        return Hits(
+            hits=[
+                Hit(source="archival", id=note.id, text=note.content, score=round(note.score, 4))
+                for note in found
+            ]
+        )
+
+    async def build_context(self, message: str) -> Built:
+        """Build what a model would be shown for a message, with what it costs and what was left out."""
+        context = await self._build(message)
+        receipt = context.receipt
+        return Built(
+            text=context.to_prompt_string(),
+            recipe=receipt.recipe if receipt else "",
+            tokens=receipt.total_tokens if receipt else 0,
+            limit=receipt.limit if receipt else 0,
+            by_layer=dict(receipt.by_layer) if receipt else {},
+            left_out=[
+                f"{item.layer}: {item.title or item.source} ({item.reason})"
+                for item in (receipt.items if receipt else ())
+                if not item.kept
+            ],
+            warnings=list(receipt.warnings) if receipt else [],
+        )
+
+
+def make_server(
+    kept: Kept, build: Callable[[str], Awaitable[Context]], *, agent_id: str, person: str
+) -> MCPServer[None]:
+    """A server for the memory of one agent. `person` is whom facts are about unless somebody else is named.
+
+    It can be run once, over one transport: make a new one for each.
+    """
+    tools = _Tools(kept, build, agent_id, person)
+    server = MCPServer(
+        "weft",
+        title="Weft",
+        instructions=_INSTRUCTIONS,
+        version=VERSION,
+        log_level="WARNING",
+        lifespan=tools.desk.opened,
+    )
+    # The memory is a closed world, and keeps the history of what is changed in it.
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    writes = ToolAnnotations(destructive_hint=False, open_world_hint=False)
+    server.add_tool(_told(tools.search), annotations=reads)
+    server.add_tool(_told(tools.list_blocks), annotations=reads)
+    server.add_tool(_told(tools.read_block), annotations=reads)
+    server.add_tool(_told(tools.append_block), annotations=writes)
+    server.add_tool(_told(tools.replace_in_block), annotations=writes)
+    server.add_tool(_told(tools.write_block), annotations=writes)
+    server.add_tool(_told(tools.remember_fact), annotations=writes)
+    server.add_tool(_told(tools.list_facts), annotations=reads)
+    server.add_tool(_told(tools.insert_note), annotations=writes)
+    server.add_tool(_told(tools.search_notes), annotations=reads)
+    server.add_tool(_told(tools.build_context), annotations=reads)
+    return server
+
+
+def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """The tool, with errors of ours as answers that the model reads."""
+
+    @wraps(tool)
+    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await tool(*args, **kwargs)
+        except WeftError as error:
+            raise ToolRefusal(str(error)) from error
+
+    return told
+
+
+def _within(limit: int) -> int:
+    return max(1, min(limit, _MOST_HITS))

@@ -1,0 +1,86 @@
+"""`weft mcp`: the memory of an agent for other programs, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Annotated, NamedTuple
+
+import typer
+
+from weft.app import make_builder, make_embedder
+from weft.app import open as open_store
+from weft.channels.mcp import make_server
+from weft.channels.mcp_http import check_place, serve
+from weft.cli.memory import DEFAULT_AGENT, Agent
+from weft.cli.options import RecipeName, Workspace, run, settings
+from weft.config import Config
+from weft.gateway.clean import clean
+from weft.types.context import Context
+
+CHANNEL, SENDER = "terminal", "owner"
+"""Whoever connects another program to their memory is the one who sits at the terminal."""
+
+app = typer.Typer()
+
+
+@app.command()
+def mcp(
+    agent: Agent = DEFAULT_AGENT,
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP in place of stdio.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="With --http: where to listen.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option("--port", metavar="N", min=0, max=65535, help="With --http: the port; 0: a free one."),
+    ] = 8714,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="HOST", help="With --http: another name of this machine."),
+    ] = None,
+    recipe: RecipeName = None,
+    workspace: Workspace = None,
+) -> None:
+    """Serve an agent's memory to other programs, over MCP."""
+    config = settings(recipe=recipe, workspace=workspace)
+    token = os.environ.get("WEFT_TOKEN", "")
+    if http:
+        check_place(host, token)
+    run(_serve(config, agent, _Place(host, port, token, tuple(name or ())) if http else None))
+
+
+class _Place(NamedTuple):
+    """Where to serve over HTTP, and what a request must carry."""
+
+    host: str
+    port: int
+    token: str
+    names: tuple[str, ...]
+
+
+async def _serve(config: Config, agent: str, place: _Place | None) -> None:
+    async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
+        builder = make_builder(config).with_store(store).for_agent(agent).for_sender(CHANNEL, SENDER)
+
+        async def build(text: str) -> Context:
+            return await builder.build(clean(text).text)
+
+        server = make_server(store, build, agent_id=agent, person=f"{CHANNEL}:{SENDER}")
+        if place is None:
+            # A thread waits for standard input and cannot be interrupted: Ctrl-C ends the process at once.
+            # What was written is safe; nothing else needs an orderly end.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if sys.stdin.isatty():
+                typer.echo("weft: waiting for a program that speaks MCP; Ctrl-C ends it.", err=True)
+            await server.run_stdio_async()
+            return
+        await serve(
+            server,
+            host=place.host,
+            port=place.port,
+            token=place.token,
+            names=place.names,
+            ready=lambda url: typer.echo(f"weft: serving {agent!r} at {url}", err=True),
+        )

@@ -1,0 +1,206 @@
+"""Claude Code as a provider: the program `claude` answers, with its own login and its own tools.
+
+It runs in a process group of its own, which is ended as a whole: on time-out, cancellation, error and close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import ProviderError
+from weft.providers.base import collected
+from weft.providers.claude_settings import lent_servers
+from weft.types.context import Context
+from weft.types.limits import ModelInfo
+from weft.types.reply import Done, Event, Reply, TextDelta
+from weft.types.secret import without_secrets
+from weft.wire.claude_code import Assembler, Invocation, to_invocation
+
+_NESTING = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"})
+"""Set inside a session of Claude Code: with these, `claude` refuses to start another."""
+_CHUNK = 65_536
+_KEPT_BYTES, _SHOWN = 4096, 300
+_GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaudeCodeSettings:
+    """Which program is asked, for how long, for how much, and where it works."""
+
+    command: str = "claude"
+    seconds: float = 600.0
+    max_budget_usd: float | None = None
+    working_dir: str | None = None
+
+
+class ClaudeCode:
+    """Asks Claude Code, one process for each request."""
+
+    def __init__(self, settings: ClaudeCodeSettings, info: ModelInfo) -> None:
+        self._settings = settings
+        self.info = info
+        self._running: set[_Child] = set()
+        self._closed = False
+
+    async def complete(self, context: Context) -> Reply:
+        return await collected(self.stream(context))
+
+    async def close(self) -> None:
+        self._closed = True
+        for child in tuple(self._running):
+            await child.end()
+
+    async def stream(self, context: Context) -> AsyncGenerator[Event]:
+        """The answer as it comes.
+
+        Raises:
+            ProviderError: `claude` is not there, failed, took too long, or broke off.
+        """
+        call = to_invocation(
+            context,
+            model=context.model or self.info.id,
+            max_budget_usd=self._settings.max_budget_usd,
+        )
+        command, folder = self._place()
+        deadline = asyncio.get_running_loop().time() + self._settings.seconds
+        assembler = Assembler()
+        with lent_servers(folder, call.servers):
+            async with self._child([command, *call.args], folder, call) as child:
+                while not assembler.done and (lines := await self._read(child, deadline)):
+                    for line in lines:
+                        if text := assembler.feed(line):
+                            yield TextDelta(text)
+                code = await child.exit_code()
+        if not assembler.done:
+            raise self._broke_off(code, child.stderr)
+        yield Done(assembler.reply())
+
+    def _place(self) -> tuple[str, Path]:
+        """The program and the folder it works in."""
+        if self._closed:
+            raise ProviderError("Claude Code was closed: connect again to ask it.")
+        folder = Path(self._settings.working_dir or ".").expanduser().absolute()
+        if not folder.is_dir():
+            raise ProviderError(
+                f"Claude Code cannot work in {str(folder)!r}: set `claude_code.working_dir` to a folder."
+            )
+        command = shutil.which(self._settings.command)
+        if command is None:
+            raise ProviderError(
+                f"There is no command {self._settings.command!r}: install Claude Code with "
+                "`npm install -g @anthropic-ai/claude-code`, or choose another provider."
+            )
+        return command, folder
+
+    @asynccontextmanager
+    async def _child(self, command: list[str], folder: Path, call: Invocation) -> AsyncIterator[_Child]:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=folder,
+                env=_environment(os.environ),
+                stdin=asyncio.subprocess.DEVNULL if call.stdin is None else asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ProviderError(f"Claude Code cannot be started ({error}): check `{command[0]}`.") from error
+        child = _Child(process, call.stdin)
+        self._running.add(child)
+        try:
+            yield child
+        finally:
+            self._running.discard(child)
+            await child.end()
+
+    async def _read(self, child: _Child, deadline: float) -> list[bytes]:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await child.lines()
+        except TimeoutError:
+            raise ProviderError(
+                f"Claude Code did not finish within {self._settings.seconds:g} seconds: "
+                "ask for less, or raise `claude_code.seconds`."
+            ) from None
+
+    def _broke_off(self, code: int | None, stderr: str) -> ProviderError:
+        if self._closed:
+            return ProviderError("Claude Code was closed before it had answered: connect again to ask it.")
+        said = " ".join(without_secrets(stderr).split())[-_SHOWN:].rstrip(".")
+        ended = f" (code {code})" if code else ""
+        why = f", saying: {said}" if said else ""
+        return ProviderError(
+            f"The answer of Claude Code broke off before its end{ended}{why}: "
+            "ask again, or start `claude` in a terminal to see more."
+        )
+
+
+class _Child:
+    """A running `claude` with all that it started."""
+
+    def __init__(self, process: asyncio.subprocess.Process, prompt: bytes | None) -> None:
+        self._process = process
+        self._rest = b""
+        self._stderr = b""
+        self._tasks = [asyncio.create_task(self._listen())]
+        if prompt is not None:
+            self._tasks.append(asyncio.create_task(self._tell(prompt)))
+
+    @property
+    def stderr(self) -> str:
+        """The end of what it complained about."""
+        return self._stderr.decode("utf-8", "replace")
+
+    async def lines(self) -> list[bytes]:
+        """The lines that came next, and nothing at the end. A last line may lack its end."""
+        lines: list[bytes] = []
+        while not lines:
+            chunk = await self._process.stdout.read(_CHUNK) if self._process.stdout else b""
+            if not chunk:
+                lines, self._rest = [self._rest] if self._rest else [], b""
+                break
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return lines
+
+    async def exit_code(self) -> int | None:
+        """How it ended; it has a moment to do so by itself."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_SECONDS):
+                await self._process.wait()
+                await asyncio.wait(self._tasks)
+        return self._process.returncode
+
+    async def end(self) -> None:
+        """Kill the whole group, and wait until it is gone. The kill itself cannot be interrupted."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+        with suppress(TimeoutError):
+            # Whoever left the group may hold its pipes: that one is not ours to wait for.
+            async with asyncio.timeout(_GRACE_SECONDS):
+                await self._process.wait()
+
+    async def _listen(self) -> None:
+        while self._process.stderr and (chunk := await self._process.stderr.read(_CHUNK)):
+            self._stderr = (self._stderr + chunk)[-_KEPT_BYTES:]
+
+    async def _tell(self, prompt: bytes) -> None:
+        if stdin := self._process.stdin:
+            with suppress(ConnectionError):  # it ended without reading all; its exit tells why
+                stdin.write(prompt)
+                await stdin.drain()
+            stdin.close()
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in _NESTING}

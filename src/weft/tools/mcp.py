@@ -1,0 +1,182 @@
+"""Tools of MCP servers: skills declare them, a message calls for them, they run while they are used."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import ToolError
+from weft.tools.base import Caller, Tool
+from weft.tools.mcp_process import McpProcess, McpSettings
+from weft.types.context import McpServer
+from weft.types.message import ToolDefinition
+from weft.workspace.skills import Skills
+
+if TYPE_CHECKING:
+    from mcp import types
+
+__all__ = ["McpSettings", "McpTools", "tool_name"]
+
+_log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST, _MARK = 64, 10
+
+
+class McpTools:
+    """The tools of the MCP servers that a message calls for.
+
+    A server is started when its tools must be listed for the first time, or one is called. It is kept for the
+    messages that follow, stopped when nobody has used it for a while, and started again when it has died. One
+    that cannot be started costs its own tools and a warning, never the turn.
+    """
+
+    def __init__(self, skills: Callable[[], Awaitable[Skills]], settings: McpSettings | None = None) -> None:
+        self._skills = skills
+        self._settings = settings or McpSettings()
+        self._servers: dict[McpServer, _Server] = {}
+        self._running: set[McpProcess] = set()
+        self._closed = False
+
+    async def tools(self, message: str) -> Sequence[Tool]:
+        """What the servers of the skills that a message triggers offer, in the order of the skills."""
+        if self._closed:
+            return ()
+        skills = await self._skills()
+        self._forget(set(self._servers) - {server for skill in skills.found for server in skill.mcp_servers})
+        servers = [self._server(server) for server in skills.active_servers(message)]
+        offered = await asyncio.gather(*(server.offered() for server in servers))
+        return [tool for tools in offered for tool in tools]
+
+    async def close(self) -> None:
+        """Stop all servers, and wait until they are gone."""
+        self._closed = True
+        self._servers.clear()
+        for process in self._running:
+            process.stop()
+        if self._running:
+            # Who is cancelled while waiting must not cancel those who end the children.
+            await asyncio.shield(asyncio.wait([process.owner for process in self._running]))
+
+    def _server(self, server: McpServer) -> _Server:
+        if server not in self._servers:
+            self._servers[server] = _Server(server, self._settings, self._start)
+        return self._servers[server]
+
+    def _start(self, server: McpServer) -> McpProcess:
+        if self._closed:
+            raise ToolError(f"The MCP server {server.name!r} was stopped: connect again to use it.")
+        process = McpProcess(server, self._settings)
+        self._running.add(process)
+        process.owner.add_done_callback(lambda _: self._running.discard(process))
+        return process
+
+    def _forget(self, servers: set[McpServer]) -> None:
+        for server in servers:
+            self._servers.pop(server).retire()
+
+
+class _Server:
+    """What is known of one server, whether it runs or not."""
+
+    def __init__(
+        self, server: McpServer, settings: McpSettings, start: Callable[[McpServer], McpProcess]
+    ) -> None:
+        self._server, self._settings, self._start = server, settings, start
+        self._process: McpProcess | None = None
+        self._offered: tuple[Tool, ...] | None = None
+        self._failed: tuple[float, str] | None = None
+
+    async def offered(self) -> tuple[Tool, ...]:
+        """Its tools, of which there are none while it cannot be started."""
+        if self._offered is None:
+            try:
+                await self._ready()
+            except ToolError as error:
+                _log.info("%s", error)
+        return self._offered or ()
+
+    def retire(self) -> None:
+        if self._process is not None:
+            self._process.retire()
+
+    async def _ready(self) -> McpProcess:
+        """The running process.
+
+        Raises:
+            ToolError: it cannot be started, or could not a moment ago.
+        """
+        if self._process is None or not self._process.usable:
+            if self._failed and time.monotonic() - self._failed[0] < self._settings.retry_seconds:
+                raise ToolError(self._failed[1])
+            self.retire()
+            self._process = self._start(self._server)
+        process = self._process
+        try:
+            listed = await asyncio.shield(process.ready)
+        except ToolError as error:
+            if process is self._process:
+                self._process, self._failed = None, (time.monotonic(), str(error))
+                _log.warning("%s", error)
+            raise ToolError(str(error)) from error
+        self._failed, self._offered = None, tuple(map(self._tool, listed))
+        return process
+
+    def _tool(self, listed: types.Tool) -> Tool:
+        async def run(arguments: Mapping[str, Any], caller: Caller) -> str:
+            process = await self._ready()
+            return _text(await process.call(listed.name, arguments), listed.name)
+
+        definition = ToolDefinition(
+            name=tool_name(self._server.name, listed.name),
+            description=listed.description,
+            parameters=listed.input_schema,
+        )
+        return Tool(definition=definition, run=run, source=f"the MCP server {self._server.name!r}")
+
+
+def tool_name(server: str, tool: str) -> str:
+    """What a server's tool is called here: `mcp__SERVER__TOOL`.
+
+    Where that is no name for a vendor, or could be read as that of another server's tool, a mark that
+    stands for exactly these two names ends it.
+    """
+    name = f"mcp__{server}__{tool}"
+    if _NAME.fullmatch(name) and "__" not in server and not server.endswith("_"):
+        return name
+    mark = sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
+    return f"{_NOT_IN_NAMES.sub('_', name)[: _LONGEST - _MARK - 1]}_{mark}"
+
+
+def _text(result: types.CallToolResult, tool: str) -> str:
+    """What the model reads: text as it is, anything else described in brackets.
+
+    Raises:
+        ToolError: the tool says that it failed.
+    """
+    parts = [_part(part) for part in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    text = "\n".join(parts)
+    if result.is_error:
+        raise ToolError(text or f"The tool {tool!r} failed and did not say why.")
+    return text
+
+
+def _part(part: types.ContentBlock) -> str:
+    if part.type == "text":
+        return part.text
+    if part.type == "resource_link":
+        return f"[link: {part.name}, {part.uri}]"
+    if part.type == "resource":
+        about = f"[resource: {part.resource.uri}]"
+        text = getattr(part.resource, "text", None)
+        return about if text is None else f"{about}\n{text}"
+    return f"[{part.type}: {part.mime_type}, about {len(part.data) * 3 // 4:,} bytes]"

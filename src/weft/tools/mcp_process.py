@@ -1,0 +1,271 @@
+"""One MCP server as a running process.
+
+One task of its own enters and leaves the SDK's client, and stops when it is told to: the SDK ends its child
+in steps, and whoever was cancelled twice while doing that would leave the child behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from weft.errors import ToolError
+from weft.types.context import McpServer
+from weft.types.secret import without_secrets
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.types import CallToolResult, Tool
+
+_log = logging.getLogger(__name__)
+
+_PASSED_ON = frozenset(
+    {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"}
+)
+_MOST_PAGES = 50
+_KEPT_BYTES, _SHOWN = 4096, 300
+_LAST_WORDS_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpSettings:
+    """How long an MCP server may take to answer and to start, stay unused, and rest after a failed start."""
+
+    seconds: float = 60.0
+    start_seconds: float = 60.0
+    idle_seconds: float = 300.0
+    retry_seconds: float = 30.0
+
+
+class McpProcess:
+    """A server from its start to its end. `ready` gives its tools, or a ToolError that says what is wrong."""
+
+    def __init__(self, server: McpServer, settings: McpSettings) -> None:
+        self._server, self._settings = server, settings
+        self._loop = asyncio.get_running_loop()
+        self._client: Client | None = None
+        self._sdk: ModuleType | None = None
+        self._is_open: Callable[[], bool] = lambda: True
+        self._calls, self._used = 0, self._loop.time()
+        self._wake = asyncio.Event()
+        self._stopped = self._retired = False
+        self._stderr = _Tail()
+        self.ready: asyncio.Future[tuple[Tool, ...]] = self._loop.create_future()
+        self.owner = asyncio.create_task(self._run(), name=f"mcp {server.name}")
+        self.owner.add_done_callback(self._ended)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked, or will be able to once it is ready."""
+        return not (self._stopped or self._retired) and self._is_open()
+
+    def stop(self) -> None:
+        """End it now, whatever is under way. `owner` is done when the process is gone."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._wake.set()
+        if not self.ready.done():
+            self.owner.cancel()
+
+    def retire(self) -> None:
+        """End it once the calls that are under way have ended."""
+        self._retired = True
+        self._wake.set()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        """What the tool says. Raises ToolError if the server does not answer."""
+        if self._client is None or self._sdk is None:
+            raise ToolError(f"The MCP server {self._server.name!r} is not running: try again.")
+        self._calls += 1
+        try:
+            return await self._client.call_tool(
+                tool, dict(arguments), read_timeout_seconds=self._settings.seconds
+            )
+        except (OSError, ValueError, RuntimeError, self._sdk.MCPError) as error:
+            raise await self._failed_call(tool, error) from error
+        finally:
+            self._calls -= 1
+            self._used = self._loop.time()
+            self._wake.set()
+
+    async def _failed_call(self, tool: str, error: Exception) -> ToolError:
+        name, code = self._server.name, getattr(error, "code", None)
+        if self._sdk is not None and code == self._sdk.types.REQUEST_TIMEOUT:
+            # Whether it is slow or hangs cannot be told from here: who comes next gets a fresh one.
+            self.retire()
+            return ToolError(
+                f"The tool {tool!r} of the MCP server {name!r} did not answer within "
+                f"{self._settings.seconds:g} seconds: try something smaller, or raise `mcp.seconds`."
+            )
+        if not self._is_open():
+            self.retire()
+            told = await self._last_words()
+            return ToolError(
+                f"The MCP server {name!r} ended during the call of {tool!r}{told}: "
+                "it is started again when it is next used."
+            )
+        return ToolError(f"The tool {tool!r} of the MCP server {name!r} failed: {_short(str(error))}.")
+
+    async def _run(self) -> None:
+        sdk = self._sdk = await asyncio.to_thread(_load)
+        try:
+            await self._own(sdk)
+        except (OSError, ValueError, RuntimeError, sdk.MCPError, ExceptionGroup) as error:
+            if self.ready.done():
+                _log.info("MCP server %r: %s", self._server.name, error)
+            else:
+                self.ready.set_exception(await self._failed_start(error))
+
+    async def _own(self, sdk: ModuleType) -> None:
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(self._settings.start_seconds):
+                errlog = stack.enter_context(await self._stderr.open())
+                client = sdk.Client(
+                    self._transport(sdk, errlog), read_timeout_seconds=self._settings.start_seconds
+                )
+                self._client = await stack.enter_async_context(client)
+                errlog.close()
+                tools = await _listed(client)
+            self._used = self._loop.time()
+            self.ready.set_result(tools)
+            await self._until_stopped()
+
+    async def _until_stopped(self) -> None:
+        """Waits for the word to stop, or until nobody has used the server for a while."""
+        while not self._stopped and not (self._retired and not self._calls):
+            self._wake.clear()
+            rest = self._used + self._settings.idle_seconds - self._loop.time()
+            if rest <= 0 and not self._calls:
+                break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if self._calls else rest):
+                    await self._wake.wait()
+        self._stopped = True
+
+    @asynccontextmanager
+    async def _transport(self, sdk: ModuleType, errlog: TextIO) -> AsyncIterator[Any]:
+        server = self._server
+        params = sdk.StdioServerParameters(
+            command=server.command, args=list(server.args), env=clean_environment()
+        )
+        async with sdk.stdio_client(params, errlog) as (read, write):
+            # The sending side is the reader of the child's stdout: it is gone when the child is.
+            self._is_open = lambda: read.statistics().open_send_streams > 0
+            yield read, write
+
+    async def _failed_start(self, error: Exception) -> ToolError:
+        name, command = self._server.name, self._server.command
+        if isinstance(error, FileNotFoundError):
+            return ToolError(
+                f"The MCP server {name!r} cannot be started, because there is no command {command!r}: "
+                "install it, or correct the skill."
+            )
+        if isinstance(error, TimeoutError) or _has_code(error, self._sdk, "REQUEST_TIMEOUT"):
+            return ToolError(
+                f"The MCP server {name!r} was not ready within {self._settings.start_seconds:g} seconds: "
+                f"start {command!r} by hand to see why, or raise `mcp.start_seconds`."
+            )
+        if isinstance(error, OSError | ValueError):
+            return ToolError(
+                f"The MCP server {name!r} cannot be started ({_short(str(error))}): correct the skill."
+            )
+        return ToolError(
+            f"The MCP server {name!r} ended before it was ready{await self._last_words()}: "
+            f"start {command!r} by hand to see why."
+        )
+
+    async def _last_words(self) -> str:
+        """The end of what the server wrote to stderr, in brackets; a child that ended may be still heard."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                await self._stderr.ended.wait()
+        said = _short(self._stderr.text(), tail=True)
+        return f" ({said})" if said else ""
+
+    def _ended(self, owner: asyncio.Task[None]) -> None:
+        self._stopped = True
+        self._client = None
+        self._stderr.close()
+        if not owner.cancelled() and (error := owner.exception()) is not None:
+            _log.error("the task of the MCP server %r failed", self._server.name, exc_info=error)
+        if not self.ready.done():
+            self.ready.set_exception(
+                ToolError(f"The MCP server {self._server.name!r} was stopped: try again.")
+            )
+        self.ready.exception()  # whoever asked may be gone
+
+
+class _Tail(asyncio.Protocol):
+    """Keeps the end of what a child writes to stderr, which would otherwise land in the user's terminal."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+        self._pipe: asyncio.BaseTransport | None = None
+        self.ended = asyncio.Event()
+
+    async def open(self) -> TextIO:
+        """A file for a child to write to; who starts the child closes it."""
+        reading, writing = os.pipe()
+        loop = asyncio.get_running_loop()
+        self._pipe, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
+        return os.fdopen(writing, "w")
+
+    def close(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+
+    def data_received(self, data: bytes) -> None:
+        self._kept = (self._kept + data)[-_KEPT_BYTES:]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.set()
+
+    def text(self) -> str:
+        return self._kept.decode("utf-8", "replace")
+
+
+def clean_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a child may know of our environment: where things are and how people write, never a key."""
+    return {name: value for name, value in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+
+
+async def _listed(client: Client) -> tuple[Tool, ...]:
+    """All tools of a server, page by page; one that never ends its pages is cut off."""
+    tools: list[Tool] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tuple(tools)
+
+
+def _has_code(error: BaseException, sdk: ModuleType | None, name: str) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return any(_has_code(inner, sdk, name) for inner in error.exceptions)
+    return sdk is not None and getattr(error, "code", None) == getattr(sdk.types, name)
+
+
+def _short(text: str, *, tail: bool = False) -> str:
+    """A text from outside as part of a sentence: on one line, without keys, and not long."""
+    flat = " ".join(without_secrets(text).split())
+    return (flat[-_SHOWN:] if tail else flat[:_SHOWN]).rstrip(".")
+
+
+def _load() -> ModuleType:
+    import mcp  # noqa: PLC0415 - takes more than a second, which only who uses a server pays
+
+    logger = logging.getLogger("mcp.client")
+    if logger.level == logging.NOTSET:
+        # The SDK logs a traceback for each stray line that a server prints; what matters becomes an error.
+        logger.setLevel(logging.CRITICAL)
+    return mcp
