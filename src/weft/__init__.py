@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from weft.tools.base import Caller, Tool
     from weft.tools.registry import ToolRegistry
     from weft.turn.build import ContextBuilder
-    from weft.types.context import Context, ContextNeeds, McpServer
+    from weft.types.context import Context, ContextNeeds
     from weft.types.limits import (
         ContextConfig,
         ModelContextLimits,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         RecursiveSummarization,
         Truncate,
     )
-    from weft.types.message import Message, ToolCall, ToolDefinition
+    from weft.types.message import McpServer, Message, ToolCall, ToolDefinition
     from weft.types.receipt import Receipt, ReceiptItem, Usage
     from weft.types.recipe import Recipe
     from weft.types.records import (
@@ -168,9 +168,9 @@ _HOMES = {
     "weft.tools.base": "Caller Tool",
     "weft.tools.registry": "ToolRegistry",
     "weft.turn.build": "ContextBuilder",
-    "weft.types.context": "Context ContextNeeds McpServer",
+    "weft.types.context": "Context ContextNeeds",
     "weft.types.limits": "ContextConfig ModelContextLimits ModelInfo RecursiveSummarization Truncate",
-    "weft.types.message": "Message ToolCall ToolDefinition",
+    "weft.types.message": "McpServer Message ToolCall ToolDefinition",
     "weft.types.receipt": "Receipt ReceiptItem Usage",
     "weft.types.recipe": "Recipe",
     "weft.types.records": "ActivityEntry ArchivalEntry BlockInfo BlockType BlockVersion Fact "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,8 @@ from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
+from weft.providers.claude_code import ClaudeCode
+from weft.providers.keys import key_of, where
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
 from weft.providers.vendors import VENDORS, Vendor, address
@@ -25,17 +27,20 @@ from weft.recall.find import Finder
 from weft.recall.past import Past
 from weft.recall.wordllama import WordLlamaEmbedder
 from weft.store.sqlite.store import SqliteStore
-from weft.tools.base import Tool
+from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
+from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
+from weft.tools.skills import Freshness, SkillTools
 from weft.turn.build import ContextBuilder
 from weft.types.limits import ModelInfo
 from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
 from weft.types.rules import ToolRule
 from weft.wire.models import DEFAULT, known
+from weft.workspace.skills import Skills
 
-BUILT_IN = ("local", "scripted", *VENDORS)
+NAMES = ("local", "scripted", "claude_code", *VENDORS)
 
 
 class LazyStore:
@@ -93,7 +98,7 @@ async def connect(
         choice=choice,
         provider=provider,
         builder=builder,
-        tools=ToolRegistry(tools),
+        tools=ToolRegistry(tools, sources=tool_sources(config, builder)),
         own_tools=own_tools,
         models=lambda name, now: model_named(name, now, config),
         rules=tuple(rules),
@@ -181,6 +186,27 @@ def make_folder(path: Path) -> None:
         ) from error
 
 
+def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
+    """Tools of skills: programs that they list, and MCP servers that they declare."""
+    recipe, files = builder.recipe, builder.files
+    layer = recipe.layer("skills")
+
+    def load() -> Awaitable[Skills]:
+        return files.load_skills(recipe)
+
+    programs = SkillTools(
+        load=load,
+        reader=files.reader,
+        workspace=files.workspace,
+        settings=config.execution(),
+        read_on_demand=layer is not None and layer.mode == "readOnDemand",
+        freshness=Freshness(
+            reload=(layer.reload if layer else None) or recipe.reload, ttl_seconds=recipe.ttl_seconds
+        ),
+    )
+    return [programs, McpTools(load, config.mcp)]
+
+
 def own_tools(store: Kept, recipe: Recipe) -> list[Tool]:
     """Those of Weft's own tools that a recipe wants."""
     made = {
@@ -197,9 +223,10 @@ def make_embedder(config: Config) -> Embedder | None:
 
 def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> Choice:
     """Which provider the settings and the machine lead to."""
+    chosen = {name: where(vendor, config.keys, environ) for name, vendor in VENDORS.items()}
     around = Surroundings(
-        built_in=BUILT_IN,
-        environ=environ,
+        names=NAMES,
+        keys={name: told for name, told in chosen.items() if told and name != "openai_responses"},
         ollama_runs=lambda: ollama_runs(environ),
         embedded_lacks=lambda: unavailable(config.local),
     )
@@ -213,6 +240,8 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
         return ScriptedProvider(config.scripted.replies, info=info)
     if name in VENDORS:
         return _over_http(VENDORS[name], config, environ)
+    if name == "claude_code":
+        return _claude_code(config)
     provider = LocalProvider(config.local)
     if config.model not in (None, provider.info.id):
         raise ConfigError(
@@ -222,6 +251,21 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
     return provider
 
 
+def _claude_code(config: Config) -> Provider:
+    """Claude Code works in the workspace, unless the settings say where."""
+    folder = config.claude_code.working_dir or str(config.workspace or config.paths.workspace)
+    settings = replace(config.claude_code, working_dir=folder if Path(folder).expanduser().is_dir() else None)
+    row = known(config.model or "claude-")
+    info = ModelInfo(
+        id=config.model or "",
+        provider="claude_code",
+        max_tokens=row.window,
+        tokens_ratio=row.ratio,
+        calls_tools=False,
+    )
+    return ClaudeCode(settings, info)
+
+
 def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
     """The provider of `PROVIDER`, `PROVIDER:MODEL`, or of a model of the one that answers now.
 
@@ -229,9 +273,9 @@ def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
         ConfigError: it has no key, or no such model.
     """
     before, colon, after = name.partition(":")
-    if name in BUILT_IN:
+    if name in NAMES:
         return make_provider(name, replace(config, model=None))
-    if colon and before in BUILT_IN:
+    if colon and before in NAMES:
         return make_provider(before, replace(config, model=after))
     return make_provider(now.provider, replace(config, model=name))
 
@@ -239,9 +283,7 @@ def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
 def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Provider:
     from weft.providers.http import HttpProvider  # noqa: PLC0415 - most runs on one machine need no HTTP
 
-    key = environ.get(vendor.key, "") if vendor.key else ""
-    if vendor.key and not key:
-        raise ConfigError(f"{vendor.name} needs a key: set {vendor.key} in the environment.")
+    key = key_of(vendor, config.keys, environ)
     info, url = vendor_model(vendor.name, config), address(vendor, environ)
     return HttpProvider(vendor, info=info, url=url, key=key, settings=config.http)
 

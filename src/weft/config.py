@@ -16,8 +16,12 @@ from typing import Any, Literal
 from platformdirs import user_config_path, user_data_path
 
 from weft.errors import ConfigError
+from weft.providers.claude_code import ClaudeCodeSettings
+from weft.providers.keys import KeySettings
 from weft.providers.local import LocalSettings
 from weft.providers.vendors import HttpSettings
+from weft.tools.mcp import McpSettings
+from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
 from weft.types.codec import from_dict
 from weft.types.limits import ContextConfig
@@ -80,12 +84,14 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillSettings:
-    """Where skills come from besides the workspace, how they are shown, and which are switched off."""
+    """Where skills come from besides the workspace, how they are shown, which are switched off, and whether
+    their scripts may run."""
 
     directory: str | None = None
     extra_dirs: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
     context_mode: SkillsMode | None = None
+    allow_scripts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +129,9 @@ class Config:
     search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
     tools: ToolSettings = ToolSettings()
+    mcp: McpSettings = McpSettings()
+    keys: KeySettings = KeySettings()
+    claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()
     http: HttpSettings = HttpSettings()
     scripted: ScriptedSettings = ScriptedSettings()
@@ -155,6 +164,10 @@ class Config:
         """How often and how long a turn may call tools."""
         rounds = recipe.tools.max_rounds if self.tools.max_rounds is None else self.tools.max_rounds
         return ToolLimits(max_rounds=rounds, seconds=self.tools.seconds, max_chars=self.tools.max_chars)
+
+    def execution(self) -> ExecutionSettings:
+        """How programs of skills run: they end a moment before the call, so that what they wrote is told."""
+        return ExecutionSettings(seconds=self.tools.seconds * 0.95, allow_scripts=self.skills.allow_scripts)
 
     def skill_dirs(self, workspace: Path | None) -> list[Path]:
         """Every folder that may hold skills; of two with the same name the later folder's is used."""

@@ -253,7 +253,9 @@ def test_unknown_names_are_refused_with_the_nearest_one(weft: Weft) -> None:
     assert_one_sentence(weft("ask", "-p", "scripted", "-r", "omga", "Hi"), 2, "did you mean 'omega'")
     assert_one_sentence(weft("ask", "-p", "scriptd", "Hi"), 2, "did you mean 'scripted'")
     assert_one_sentence(weft("ask", "-p", "openai", "Hi"), 2, "openai needs a key", "OPENAI_API_KEY")
-    assert_one_sentence(weft("ask", "-p", "claude_code", "Hi"), 2, "claude_code", "local")
+    assert_one_sentence(
+        weft("ask", "-p", "claude_code", "Hi"), 1, "no command 'claude'", "install Claude Code"
+    )
     assert_one_sentence(weft("recipes", "show", "chay"), 2, "did you mean 'chai'")
     unknown = weft("contxt", "Hi")
     assert unknown.returncode == 2

@@ -137,10 +137,17 @@ async def test_a_registry_takes_functions_tools_and_definitions() -> None:
 
 async def test_of_two_tools_with_one_name_the_first_is_offered_with_a_warning() -> None:
     class Source:
+        warnings = ("one of its tools is broken",)
+
+        async def close(self) -> None: ...
+
         async def tools(self, message: str) -> list[weft.Tool]:
             return [tool_from(steer, source="a skill"), tool_from(steer, name="row")]
 
     offered = await weft.ToolRegistry([steer], sources=[Source()]).offered("hi")
 
     assert [definition.name for definition in offered.definitions] == ["steer", "row"]
-    assert offered.warnings == ("The tool 'steer' of a skill is left out: the name is taken.",)
+    assert offered.warnings == (
+        "The tool 'steer' of a skill is left out: the name is taken.",
+        "one of its tools is broken",
+    )

@@ -16,7 +16,7 @@ from weft.errors import ToolError
 from weft.tools.base import Caller, Tool
 from weft.tools.mcp import McpSettings, McpTools, tool_name
 from weft.tools.mcp_process import clean_environment
-from weft.types.context import McpServer
+from weft.types.message import McpServer
 from weft.workspace.skills import Skill, Skills
 
 SERVER = '''

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from weft.types.context import McpServer
+from weft.types.message import McpServer
 from weft.types.recipe import Reload
 from weft.workspace import files
 from weft.workspace.files import FileReader

@@ -127,8 +127,6 @@ def _model(config: Config) -> Iterator[Finding]:
     try:
         choice = choose_provider(config)
         yield Finding("ok", f"{choice.provider} answers: {choice.why}")
-        for passed_over in choice.passed_over:
-            yield Finding("note", passed_over, "set `provider` in the config file to choose another")
     except WeftError as error:
         yield Finding("bad", str(error), INSTALL)
         return

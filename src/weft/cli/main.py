@@ -31,7 +31,7 @@ COMMANDS = {
     "recipes": "List, show and check recipes.",
     "search": "Search all messages, blocks and notes that are kept.",
     "sessions": "List, read, export and import conversations, and begin new ones.",
-    "skills": "List, show and check skills.",
+    "skills": "List, show and check skills, and try their tools.",
 }
 
 

@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from weft.cli.options import AsJson, Workspace, out, run, say, settings
+from weft.config import Config
 from weft.errors import ConfigError, WorkspaceError, did_you_mean
-from weft.workspace.files import FileReader, open_workspace
-from weft.workspace.skills import SKILL_FILE, LeftOut, SkillLoader, Skills
+from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
+from weft.tools.execute import Bench, plan
+from weft.tools.execute import run as run_tool
+from weft.types.neutral import printable
+from weft.workspace.files import FileReader, file_at, open_workspace
+from weft.workspace.skills import SKILL_FILE, LeftOut, Skill, SkillLoader, Skills
 
-app = typer.Typer(no_args_is_help=True, help="List, show and check skills.")
+app = typer.Typer(no_args_is_help=True, help="List, show and check skills, and try their tools.")
 
 
 def _load(workspace: str | None) -> Skills:
     config = settings(workspace=workspace)
-    folder = open_workspace(config.workspace) if config.workspace else config.paths.workspace
     loader = SkillLoader(FileReader())
-    return run(loader.load(config.skill_dirs(folder), disabled=frozenset(config.skills.disabled)))
+    dirs = config.skill_dirs(_workspace(config))
+    return run(loader.load(dirs, disabled=frozenset(config.skills.disabled)))
+
+
+def _workspace(config: Config) -> Path:
+    return open_workspace(config.workspace) if config.workspace else config.paths.workspace
+
+
+def _named(name: str, workspace: str | None) -> Skill:
+    found = {skill.name: skill for skill in _load(workspace).found}
+    if name not in found:
+        raise ConfigError(f"There is no skill {name!r}: {did_you_mean(name, found)}")
+    return found[name]
 
 
 @app.command("list")
@@ -48,10 +67,64 @@ def list_skills(workspace: Workspace = None, as_json: AsJson = False) -> None:
 @app.command()
 def show(name: str, workspace: Workspace = None) -> None:
     """Print a skill's whole text."""
-    found = {skill.name: skill for skill in _load(workspace).found}
-    if name not in found:
-        raise ConfigError(f"There is no skill {name!r}: {did_you_mean(name, found)}")
-    say(found[name].content.rstrip())
+    say(_named(name, workspace).content.rstrip())
+
+
+@app.command("try")
+def try_tool(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The skill.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="One of its tools.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="The arguments of the call.")] = "{}",
+    really: Annotated[bool, typer.Option("--run", help="Run it, and print what it answers.")] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the command that a call of a skill's tool would run, or run it."""
+    config = settings(workspace=workspace)
+    skill = _named(name, workspace)
+    root = _workspace(config)
+    bench = Bench(
+        descriptor=_descriptor(Path(skill.directory)),
+        directory=skill.directory,
+        workspace=str(root) if root.is_dir() else None,
+        settings=config.execution(),
+    )
+    given = _arguments(arguments)
+    if really:
+        say(run(run_tool(tool, given, bench)).rstrip("\n"))
+        return
+    planned = plan(tool, given, bench)
+    if as_json:
+        typer.echo(json.dumps(asdict(planned), ensure_ascii=False))
+        return
+    for first in planned.resolving:
+        what = f"[yellow]not run:[/] {escape(first.refused)}" if first.refused else _words(first.argv)
+        out.print(f"[dim]first, for {escape(first.param)}:[/] {what}", soft_wrap=True)
+    out.print(_words(planned.argv), soft_wrap=True)
+    out.print(f"[dim]{escape(planned.program)}, in {escape(planned.directory)}[/]", soft_wrap=True)
+
+
+def _words(argv: Sequence[str]) -> str:
+    """A command line as one would type it."""
+    return escape(printable(shlex.join(argv)))
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"The arguments are not JSON ({error}): write them as '{{\"name\": 1}}'.") from None
+    if not isinstance(found, dict):
+        raise ConfigError("The arguments are not a JSON object: write them as '{\"name\": 1}'.")
+    return found
+
+
+def _descriptor(folder: Path) -> Descriptor:
+    """Raises ConfigError if the skill has no tools."""
+    (file,) = run(FileReader().read([file_at(folder, TOOLS_FILE)]))
+    if file.text is None:
+        raise ConfigError(f"The skill has no tools: there is no {TOOLS_FILE} in {str(folder)!r}.")
+    return parse(file.text, path=file.path)
 
 
 @app.command()
@@ -63,6 +136,11 @@ def validate(path: Annotated[Path, typer.Argument(metavar="FOLDER")]) -> None:
     skill = run(SkillLoader(FileReader()).load_one(folder.resolve()))
     if isinstance(skill, LeftOut):
         raise ConfigError(f"The skill cannot be used: {skill.reason}")
+    tools = _descriptor(folder.resolve()).tools if (folder / TOOLS_FILE).exists() else ()
     for warning in skill.warnings:
         out.print(f"[yellow]warning[/] {escape(warning)}")
+    for offered in tools:
+        out.print(
+            f"[green]tool[/]  {escape(offered.name)}: {escape(offered.description or '(no description)')}"
+        )
     out.print(f"[green]valid[/] {escape(skill.name)}: {escape(skill.description or '(no description)')}")

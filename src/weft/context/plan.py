@@ -12,7 +12,7 @@ from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter, counter
 from weft.types.limits import ModelContextLimits
-from weft.types.message import Message, ToolDefinition
+from weft.types.message import McpServer, Message, ToolDefinition
 from weft.types.neutral import without_tags
 from weft.types.recipe import HistoryRule, Recipe
 from weft.types.records import Tail
@@ -35,6 +35,7 @@ class Materials:
     offers: tuple[Offer, ...] = ()
     tail: Tail = Tail()
     tools: tuple[ToolDefinition, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
     history_rule: HistoryRule | None = None
     window_of_model: bool = False
 

@@ -18,6 +18,7 @@ def render(plan: Plan, receipt: Receipt) -> Context:
         current_message=plan.materials.message,
         sections=plan.sections,
         tools=plan.materials.tools,
+        mcp_servers=plan.materials.mcp_servers,
         form=recipe.form,
         tagged=recipe.tagged,
         receipt=receipt,

@@ -87,6 +87,7 @@ class App:
     models: Callable[[str, ModelInfo], Provider] | None = None
     others: dict[str, Provider] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
+    made: list[Tool] = field(default_factory=list)
 
     async def ask(self, text: str, session: str | None = None, *, caller: Caller = OWNER) -> Reply:
         """The reply to a message. With a session it has the history of that session."""
@@ -149,8 +150,10 @@ class App:
         return self.others[name]
 
     async def close(self) -> None:
+        """End what runs: models, servers of tools, the store."""
         for provider in (self.provider, *self.others.values()):
             await provider.close()
+        await self.tools.close()
         await self.store.close()
 
     async def _turn(self, question: _Question, *, made: bool = True) -> Turn:
@@ -159,7 +162,7 @@ class App:
         builder = self.builder
         if store is not None:
             builder = builder.with_store(store).with_activity(store.activity)
-            tools = tools.joined(self.own_tools(store, builder.recipe)) if question.session else tools
+            tools = tools.joined(self._own(store)) if question.session else tools
             caller = replace(caller, session_id=await self._session(store, question, made=made))
         if question.history:
             builder = builder.with_messages(question.history)
@@ -178,6 +181,12 @@ class App:
             caller=caller,
             turns=store.turns if store is not None and question.session else None,
         )
+
+    def _own(self, store: Kept) -> list[Tool]:
+        """Weft's own tools, made once."""
+        if not self.made:
+            self.made.extend(self.own_tools(store, self.builder.recipe))
+        return self.made
 
     async def _store(self, question: _Question, *, made: bool) -> Kept | None:
         """The store: made for a session, read by a question if the recipe wants its memory."""
@@ -206,4 +215,4 @@ class App:
         return replace(info, tokens_ratio=self.ratios.get(info.id, info.tokens_ratio))
 
     def _reason(self, provider: Provider) -> str:
-        return self.choice.reason if provider is self.provider else "it was asked for in the conversation"
+        return self.choice.why if provider is self.provider else "it was asked for in the conversation"

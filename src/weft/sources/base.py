@@ -17,7 +17,7 @@ from weft.types.recipe import Layer, Recipe, Reload
 from weft.types.rules import ToolRule
 from weft.types.section import Offer, Origin, Section, Stability, Withheld
 from weft.workspace.files import FileReader, FileText, file_at
-from weft.workspace.skills import SkillLoader
+from weft.workspace.skills import SkillLoader, Skills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,17 @@ class Files:
         if self.own_skill_dirs is not None:
             return self.own_skill_dirs
         return (self.workspace / "skills",) if self.workspace else ()
+
+    async def load_skills(self, recipe: Recipe) -> Skills:
+        """All skills that can be used, looked at as often as the recipe wants."""
+        layer = recipe.layer("skills")
+        return await self.skills.load(
+            self.skill_dirs,
+            reload=(layer.reload if layer else None) or recipe.reload,
+            ttl_seconds=recipe.ttl_seconds,
+            disabled=self.disabled_skills,
+            workspace=self.workspace,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,8 @@ class Request:
     base_instructions: str | None = None
     tools: tuple[ToolDefinition, ...] = ()
     tool_rules: tuple[ToolRule, ...] = ()
+    skills: Awaitable[Skills] | None = None
+    calls_tools: bool = True
     batch_blocks: frozenset[str] = field(default=frozenset())
     include_descriptions: bool | None = None
     include_schemas: bool | None = None

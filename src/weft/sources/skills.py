@@ -27,24 +27,19 @@ _INTROS = {
 
 async def offer(request: Request, layer: Layer) -> Offer:
     """Skills as the layer's mode shows them: whole, by name, in a list, or only when they are called for."""
-    files = request.files
-    loaded = await files.skills.load(
-        files.skill_dirs,
-        reload=layer.reload or request.recipe.reload,
-        ttl_seconds=request.recipe.ttl_seconds,
-        disabled=files.disabled_skills,
-        workspace=files.workspace,
-    )
+    loaded = await (request.skills or request.files.load_skills(request.recipe))
     warnings = loaded.warnings
     withheld = [Withheld(title=out.name, tokens=0, reason=out.reason) for out in loaded.left_out]
-    pieces = _pieces(loaded, layer.source, layer.mode, layer.keep)
-    if layer.mode == "triggered":
+    # Who cannot call `read_skill` is not told to: the same list, without that.
+    mode = "summary" if layer.mode == "readOnDemand" and not request.calls_tools else layer.mode
+    pieces = _pieces(loaded, layer.source, mode, layer.keep)
+    if mode == "triggered":
         called = [skill.is_triggered_by(request.message) for skill in loaded.found]
         withheld += [_idle(request, skill) for skill in compress(loaded.found, map(not_, called))]
         pieces = tuple(compress(pieces, called))
     if not pieces:
         return nothing(layer, warnings=warnings, withheld=tuple(withheld))
-    intro, join = _INTROS.get(layer.mode, (None, "\n"))
+    intro, join = _INTROS.get(mode, (None, "\n"))
     return under_title(layer, pieces, intro=intro, join=join, withheld=tuple(withheld), warnings=warnings)
 
 

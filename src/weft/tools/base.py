@@ -29,11 +29,15 @@ Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself."""
+    """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself.
+
+    One that `leads` is told to the model before all others.
+    """
 
     definition: ToolDefinition
     run: Runner
     source: str = ""
+    leads: bool = False
 
     @property
     def name(self) -> str:
@@ -43,4 +47,11 @@ class Tool:
 class ToolSource(Protocol):
     """Offers tools that depend on the message, or on files that may change."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why some of its tools were not offered the last time, a sentence each."""
+        ...
+
     async def tools(self, message: str) -> Sequence[Tool]: ...
+
+    async def close(self) -> None: ...

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import ToolError
 from weft.tools.base import Caller, Tool
 from weft.tools.mcp_process import McpProcess, McpSettings
-from weft.types.context import McpServer
-from weft.types.message import ToolDefinition
+from weft.types.message import McpServer, ToolDefinition
 from weft.workspace.skills import Skills
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ class McpTools:
         self._servers: dict[McpServer, _Server] = {}
         self._running: set[McpProcess] = set()
         self._closed = False
+        self.warnings: tuple[str, ...] = ()
 
     async def tools(self, message: str) -> Sequence[Tool]:
         """What the servers of the skills that a message triggers offer, in the order of the skills."""
@@ -53,6 +53,7 @@ class McpTools:
         self._forget(set(self._servers) - {server for skill in skills.found for server in skill.mcp_servers})
         servers = [self._server(server) for server in skills.active_servers(message)]
         offered = await asyncio.gather(*(server.offered() for server in servers))
+        self.warnings = tuple(server.failure for server in servers if server.failure)
         return [tool for tools in offered for tool in tools]
 
     async def close(self) -> None:
@@ -102,6 +103,11 @@ class _Server:
             except ToolError as error:
                 _log.info("%s", error)
         return self._offered or ()
+
+    @property
+    def failure(self) -> str:
+        """Why it has no tools to offer, if it could not be started."""
+        return self._failed[1] if self._failed and self._offered is None else ""
 
     def retire(self) -> None:
         if self._process is not None:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from weft.errors import ToolError
-from weft.types.context import McpServer
+from weft.types.message import McpServer
 from weft.types.secret import without_secrets
 
 if TYPE_CHECKING:

@@ -75,11 +75,18 @@ class ToolRegistry:
                     )
                 else:
                     found[tool.name] = tool
+            warnings += source.warnings
+        in_order = sorted(found.values(), key=lambda tool: not (isinstance(tool, Tool) and tool.leads))
         return Offered(
-            definitions=tuple(map(_definition, found.values())),
+            definitions=tuple(map(_definition, in_order)),
             tools={name: tool for name, tool in found.items() if isinstance(tool, Tool)},
             warnings=tuple(warnings),
         )
+
+    async def close(self) -> None:
+        """End what the sources keep running."""
+        for source in self._sources:
+            await source.close()
 
 
 def _definition(tool: Tool | ToolDefinition) -> ToolDefinition:

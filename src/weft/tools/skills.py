@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class _Offered:
 
     skills: Skills
     at: float
+    places: tuple[tuple[Skill, FileAt], ...] = ()
     files: tuple[FileText, ...] = ()
     tools: tuple[Tool, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -80,6 +81,9 @@ class SkillTools:
         """What is wrong with the descriptors that were last looked at, a sentence each."""
         return self._offered.warnings if self._offered else ()
 
+    async def close(self) -> None:
+        """Nothing of it runs between calls."""
+
     async def tools(self, message: str) -> Sequence[Tool]:
         skills = await self.load()
         known = self._offered
@@ -96,12 +100,13 @@ class SkillTools:
 
     async def _look(self, skills: Skills, known: _Offered | None) -> _Offered:
         at = self.monotonic()
-        places = [(skill, self._file(skill)) for skill in skills.found if skill.directory]
+        same = known is not None and known.skills is skills
+        places = known.places if known is not None and same else self._places(skills)
         there = await self.reader.together(lambda: [os.path.lexists(file.path) for _, file in places])
         found = [place for place, is_there in zip(places, there, strict=True) if is_there]
         files = tuple(await self.reader.read([file for _, file in found]))
-        if known is not None and known.skills is skills and known.files == files:
-            return _Offered(skills=skills, at=at, files=files, tools=known.tools, warnings=known.warnings)
+        if known is not None and same and known.files == files:
+            return replace(known, at=at)
         tools: list[Tool] = [_read_skill(skills)] if self.read_on_demand and skills.found else []
         warnings: list[str] = []
         for (skill, _), file in zip(found, files, strict=True):
@@ -110,7 +115,17 @@ class SkillTools:
                 tools += self._tools_of(skill, descriptor)
             else:
                 warnings.append(descriptor)
-        return _Offered(skills=skills, at=at, files=files, tools=tuple(tools), warnings=tuple(warnings))
+        return _Offered(
+            skills=skills,
+            at=at,
+            places=places,
+            files=files,
+            tools=tuple(tools),
+            warnings=tuple(warnings),
+        )
+
+    def _places(self, skills: Skills) -> tuple[tuple[Skill, FileAt], ...]:
+        return tuple((skill, self._file(skill)) for skill in skills.found if skill.directory)
 
     def _file(self, skill: Skill) -> FileAt:
         """Where a skill's tools stand. Below the workspace a link may not lead out of it."""
@@ -177,4 +192,4 @@ def _read_skill(skills: Skills) -> Tool:
             raise ToolError(f"unknown skill: {name}")
         return bodies[one_line(str(name))]
 
-    return Tool(definition=READ_SKILL, run=read, source="Weft")
+    return Tool(definition=READ_SKILL, run=read, source="Weft", leads=True)

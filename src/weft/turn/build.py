@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ from weft.types.records import ActivityEntry, Tail
 from weft.types.rules import ToolRule
 from weft.types.section import Offer
 from weft.workspace.files import FileReader, open_workspace
-from weft.workspace.skills import SkillLoader
+from weft.workspace.skills import SkillLoader, Skills
 
 _log = logging.getLogger(__name__)
 
@@ -95,6 +95,11 @@ class ContextBuilder:
     @property
     def recipe(self) -> Recipe:
         return self._settings.recipe
+
+    @property
+    def files(self) -> Files:
+        """The workspace, and what remembers its files."""
+        return self._settings.files
 
     def with_workspace(self, path: str | Path) -> Self:
         """Read instructions, memory, skills and tool docs from this folder.
@@ -187,8 +192,9 @@ class ContextBuilder:
         limits = settings.config.limits(settings.recipe.limits, settings.model)
         rule = _history_rule(settings.recipe.history, settings.config)
         try:
-            *offers, tail = await asyncio.gather(
-                *_offers(_request(settings, message)), _tail(settings, rule, limits)
+            loading = asyncio.ensure_future(settings.files.load_skills(settings.recipe))
+            *offers, tail, skills = await asyncio.gather(
+                *_offers(_request(settings, message, loading)), _tail(settings, rule, limits), loading
             )
         except OSError as error:
             raise ContextError(f"IO error: {error}") from error
@@ -200,6 +206,7 @@ class ContextBuilder:
             offers=tuple(offers),
             tail=known,
             tools=_definitions(settings.tools),
+            mcp_servers=skills.active_servers(message),
             history_rule=rule,
             window_of_model=limits.max_tokens < settings.chosen_limits().max_tokens,
         )
@@ -221,7 +228,7 @@ def _notes(settings: _Settings, limits: ModelContextLimits, changed: int) -> Ite
         )
 
 
-def _request(settings: _Settings, message: str) -> Request:
+def _request(settings: _Settings, message: str, skills: Awaitable[Skills]) -> Request:
     return Request(
         message=message,
         recipe=settings.recipe,
@@ -237,6 +244,8 @@ def _request(settings: _Settings, message: str) -> Request:
         base_instructions=settings.base_instructions,
         tools=_definitions(settings.tools),
         tool_rules=settings.tool_rules,
+        skills=skills,
+        calls_tools=settings.model is None or settings.model.calls_tools,
         batch_blocks=settings.batch_blocks,
         include_descriptions=settings.config.include_descriptions,
         include_schemas=settings.config.include_schemas,

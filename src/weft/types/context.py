@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from weft.types.codec import Json, dump_json, to_dict
-from weft.types.message import Message, ToolDefinition
+from weft.types.message import McpServer, Message, ToolDefinition
 from weft.types.neutral import without_labels, without_tags
 from weft.types.receipt import Receipt
 from weft.types.section import Place, Section
@@ -17,18 +17,6 @@ ONE_SHOT_PROMPT = (
 )
 
 Form = Literal["single", "parts", "messages"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer(Json):
-    """An MCP server that a skill declares. Its name is also its key in settings and tool patterns."""
-
-    name: str = ""
-    command: str = ""
-    args: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "args", tuple(self.args))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,3 +61,15 @@ class ToolDefinition(Json):
             function["description"] = self.description
         function["parameters"] = dict(self.parameters)
         return {"type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer(Json):
+    """An MCP server that a skill declares. Its name is also its key in settings and tool patterns."""
+
+    name: str = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", tuple(self.args))

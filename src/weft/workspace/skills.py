@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from weft.types.context import McpServer
+from weft.types.message import McpServer
 from weft.types.recipe import Reload
 from weft.workspace.files import FileAt, FileReader, FileText, file_at
 

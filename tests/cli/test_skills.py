@@ -1,0 +1,86 @@
+"""`weft skills try`: what a call of a skill's tool would run, and running it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skill_programs import described
+
+ARGS = [{"param": "tag", "kind": "flag", "flag": "--tag"}, {"param": "text", "kind": "positional"}]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace" / "skills" / "notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: notes\ndescription: Keeps notes.\n---\nUse it.", "utf-8")
+    tools = described(ARGS, binary="echo", subcommand="")
+    (folder / "tools.json").write_text(json.dumps(tools), "utf-8")
+    plain = tmp_path / "workspace" / "skills" / "plain"
+    plain.mkdir()
+    (plain / "SKILL.md").write_text("---\nname: plain\ndescription: Only text.\n---\nRead.", "utf-8")
+    return tmp_path
+
+
+def tried(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "weft", "skills", *args],
+        capture_output=True,
+        text=True,
+        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin", "SECRET_KEY": "hidden"},
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_command_is_shown_word_by_word_and_not_run(home: Path) -> None:
+    done = tried(home, "try", "notes", "add_note", '{"text": "buy bread; rm -rf /", "tag": "-x"}')
+
+    assert done.stdout.splitlines()[0] == "echo --tag=-x 'buy bread; rm -rf /'"
+    assert str(home / "workspace") in done.stdout
+
+
+def test_the_plan_is_there_as_json(home: Path) -> None:
+    done = tried(home, "try", "notes", "add_note", '{"text": "--help"}', "--json")
+
+    assert json.loads(done.stdout)["argv"] == ["echo", "--", "--help"]
+
+
+def test_it_runs_when_it_is_told_to(home: Path) -> None:
+    done = tried(home, "try", "notes", "add_note", '{"text": "$SECRET_KEY `id`"}', "--run")
+
+    assert (done.returncode, done.stdout) == (0, "$SECRET_KEY `id`\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("nots", "add_note"), 2, "There is no skill 'nots': did you mean 'notes'?"),
+        (("notes", "add_not"), 1, "There is no tool 'add_not': did you mean 'add_note'?"),
+        (("notes", "add_note", "{"), 2, "The arguments are not JSON"),
+        (("notes", "add_note", "[1]"), 2, "The arguments are not a JSON object"),
+        (("notes", "add_note", "{}"), 1, "missing parameter: text"),
+        (("plain", "add_note"), 2, "The skill has no tools"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(home: Path, words: tuple[str, ...], code: int, said: str) -> None:
+    done = tried(home, "try", *words)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_valid_skill_lists_its_tools_and_a_wrong_file_names_line_and_key(home: Path) -> None:
+    folder = home / "workspace" / "skills" / "notes"
+    assert "add_note: Add a note." in tried(home, "validate", str(folder)).stdout
+
+    (folder / "tools.json").write_text('{\n "tools": [],\n "tolls": 1\n}', "utf-8")
+    done = tried(home, "validate", str(folder))
+
+    assert done.returncode != 0
+    assert "tools.json" in done.stderr
+    assert "'tolls'" in done.stderr

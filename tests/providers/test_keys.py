@@ -1,0 +1,67 @@
+"""Keys come from the environment or from where the settings say, and are never shown."""
+
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.config import load_config
+from weft.providers.keys import KeySettings, key_of, where
+from weft.providers.vendors import VENDORS
+
+ANTHROPIC, OLLAMA = VENDORS["anthropic"], VENDORS["ollama"]
+
+
+def test_the_environment_comes_before_the_settings() -> None:
+    keys = KeySettings(anthropic="from the file")
+
+    assert key_of(ANTHROPIC, keys, {"ANTHROPIC_API_KEY": "from outside"}) == "from outside"
+    assert key_of(ANTHROPIC, keys, {}) == "from the file"
+    assert where(ANTHROPIC, keys, {"ANTHROPIC_API_KEY": "k"}) == "ANTHROPIC_API_KEY"
+    assert where(ANTHROPIC, keys, {}) == "`keys.anthropic`"
+
+
+def test_a_vendor_that_needs_no_key_has_none() -> None:
+    assert (key_of(OLLAMA, KeySettings(), {}), where(OLLAMA, KeySettings(), {})) == ("", "")
+
+
+def test_both_dialects_of_openai_have_one_key() -> None:
+    assert key_of(VENDORS["openai_responses"], KeySettings(openai="k"), {}) == "k"
+
+
+def test_a_key_can_be_in_a_file_a_command_or_another_variable(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("from a file\n", "utf-8")
+
+    for setting, key in (
+        (f"file:{tmp_path}/key", "from a file"),
+        ("command:printf 'from a command\\nmore'", "from a command"),
+        ("env:MY_KEY", "from a variable"),
+    ):
+        assert key_of(ANTHROPIC, KeySettings(anthropic=setting), {"MY_KEY": "from a variable"}) == key
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("", "set ANTHROPIC_API_KEY in the environment, or `keys.anthropic` in the config file"),
+        ("env:NOT_SET", "anthropic needs a key"),
+        ("file:/no/such/file", "The file of `keys.anthropic` cannot be read"),
+        ("file:/dev/null", "leads to an empty key"),
+        ("command:false", "The command of `keys.anthropic` failed: try it in a terminal"),
+        ("command:no-such-program", "The command of `keys.anthropic` failed"),
+        ("command:'", "The command of `keys.anthropic` failed"),
+    ],
+)
+def test_a_key_that_cannot_be_had_is_one_sentence(setting: str, words: str) -> None:
+    with pytest.raises(weft.ConfigError, match=words):
+        key_of(ANTHROPIC, KeySettings(anthropic=setting), {})
+
+
+def test_settings_do_not_show_their_keys(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[keys]\nanthropic = "sk-ant-hidden"\n', "utf-8")
+
+    config = load_config(file)
+
+    assert config.keys.anthropic == "sk-ant-hidden"
+    assert "hidden" not in repr(config)
