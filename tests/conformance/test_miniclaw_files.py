@@ -317,7 +317,13 @@ class BrokenLog(PlainMessages):
     """A message log whose disk is gone."""
 
     async def tail(
-        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+        self,
+        session_id: str,
+        counter: Counter,
+        *,
+        max_tokens: int | None,
+        max_messages: int | None,
+        after: int = 0,
     ) -> Tail:
         raise OSError("the disk is gone")
 

@@ -229,12 +229,19 @@ def test_truncate_counts_what_lies_between_the_unloaded_and_the_first_cut() -> N
     assert "over 100 tokens" in window.limited_by
 
 
-def test_a_history_too_long_without_a_summary_is_a_configuration_error() -> None:
-    rule = HistoryRule(strategy="summarize", max_messages=4)
+def test_exchanges_that_never_ended_are_left_out_where_a_history_is_shortened() -> None:
+    call = weft.ToolCall(id="1", name="look")
+    pending = weft.Message(role="assistant", content="", tool_calls=(call,))
+    said = [user("old"), assistant("x"), user("lost"), pending, user("new"), assistant("y"), user("now")]
+    tail = Tail(entries=[Entry(message, 1) for message in said])
 
-    assert len(shown(open_window(spoken(1, 1, 1, 1), rule))) == 4
-    with pytest.raises(weft.ConfigError, match="Truncate"):
-        open_window(spoken(1, 1, 1, 1, 1), rule)
+    whole = open_window(tail, HistoryRule(strategy="truncate", max_messages=7))
+    cut = open_window(tail, HistoryRule(strategy="truncate", max_messages=6, keep_recent=5))
+
+    assert shown(whole) == ["old", "x", "lost", "", "new", "y", "now"], "nothing is left out below the limit"
+    assert shown(cut) == ["new", "y", "now"], "the last one may still be going on"
+    assert cut.costs[cut.first] == 3
+    assert cut.length(cut.first) == 3
 
 
 # --- cutting to a budget

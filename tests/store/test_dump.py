@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.store.sqlite.dump import TABLES
+from weft.types.records import Fold
 from weft.types.schema import LogSchema, MapSchema
 
 from samples import assistant, result, user
@@ -54,6 +55,7 @@ async def fill(store: weft.Store) -> str:
     )
     await store.turns.step(await store.turns.begin(session.id, "Still here?"), assistant("", "call-2"))
     await store.turns.keep_result(session.id, "search", "all that was found")
+    await store.messages.add_fold(session.id, Fold(last=2, text="a question about a marlin"))
     return session.id
 
 

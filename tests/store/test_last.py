@@ -123,8 +123,9 @@ async def test_the_tail_is_that_of_a_plain_list_under_every_counter(
     await store.messages.append(session.id, *messages)
 
     for counter in COUNTERS.values():
-        limits = {"max_tokens": max_tokens, "max_messages": max_messages}
-        found = await store.messages.tail(session.id, counter, **limits)
+        found = await store.messages.tail(
+            session.id, counter, max_tokens=max_tokens, max_messages=max_messages
+        )
         plain = await PlainMessages(messages).tail("", counter, max_tokens=None, max_messages=None)
 
         shown = len(found.entries)

@@ -19,7 +19,7 @@ from weft.types.message import Message
 app = typer.Typer()
 SAMPLE = Path(__file__).parent / "sample"
 QUESTION = "What is the dive boat called, and where does it leave from?"
-LIMITS = ContextSettings(max_tokens=600, reserved_response_tokens=120)
+LIMITS = ContextSettings(max_tokens=620, reserved_response_tokens=120)
 """Small on purpose: the demo is to show what happens when not everything fits."""
 
 

@@ -15,7 +15,7 @@ from weft.types.limits import ModelContextLimits
 from weft.types.message import McpServer, Message, ToolDefinition
 from weft.types.neutral import without_tags
 from weft.types.recipe import HistoryRule, Recipe
-from weft.types.records import Tail
+from weft.types.records import Fold, Tail
 from weft.types.section import Offer, Place, Section
 
 _FEW_NAMES = 48
@@ -37,6 +37,7 @@ class Materials:
     tools: tuple[ToolDefinition, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
     history_rule: HistoryRule | None = None
+    fold: Fold | None = None
     window_of_model: bool = False
 
     @cached_property
@@ -50,6 +51,11 @@ class Materials:
     @cached_property
     def tool_tokens(self) -> tuple[int, ...]:
         return tuple(self.counter.tool(tool) for tool in self.tools)
+
+    @cached_property
+    def summary(self) -> Message | None:
+        """What is shown in place of the messages that were folded."""
+        return summary_message(self.fold) if self.fold else None
 
     @cached_property
     def sent_message(self) -> str:
@@ -74,6 +80,7 @@ class Plan:
     written: tuple[tuple[Section, ...], ...]
     tool_tokens: tuple[int, ...]
     message_tokens: int
+    summary_tokens: int
     framing_tokens: int
     total: int
     over: int
@@ -192,8 +199,9 @@ def _draft(
     tool_tokens = materials.tool_tokens
     message_tokens = count.text(materials.sent_message)
     history_tokens = window.costs[fitted.cut]
-    history_length = len(window.tail.entries) - window.cuts[fitted.cut]
-    framing = _framing(materials, sections, history_length)
+    history_length = window.length(fitted.cut)
+    summary_tokens = count.message(materials.summary) if materials.summary else 0
+    framing = _framing(materials, sections, history_length + bool(materials.summary))
     # The window's costs hold the framing of its messages already.
     total = (
         sum(tool_tokens)
@@ -201,6 +209,7 @@ def _draft(
         + history_tokens
         - history_length * count.per_message
         + message_tokens
+        + summary_tokens
         + framing
     )
     return Plan(
@@ -212,6 +221,7 @@ def _draft(
         written=written,
         tool_tokens=tool_tokens,
         message_tokens=message_tokens,
+        summary_tokens=summary_tokens,
         framing_tokens=framing,
         total=total,
         over=total - materials.limits.ceiling,
@@ -271,6 +281,7 @@ def _overflowing(drafted: Plan) -> Plan:
         return drafted
     parts = [(s.title or s.layer, s.tokens) for s in drafted.sections]
     parts += [("message", drafted.message_tokens), ("history", drafted.window.costs[drafted.cut])]
+    parts += [("summary", drafted.summary_tokens)]
     parts += [
         (f"tool {tool.name}", cost) for tool, cost in zip(materials.tools, drafted.tool_tokens, strict=True)
     ]
@@ -282,5 +293,12 @@ def _overflowing(drafted: Plan) -> Plan:
 
 
 def shown_history(drafted: Plan) -> tuple[Message, ...]:
-    """The messages of the window."""
-    return drafted.window.messages(drafted.cut)
+    """The messages of the window, behind the summary of those that were folded."""
+    summary = drafted.materials.summary
+    return (*((summary,) if summary else ()), *drafted.window.messages(drafted.cut))
+
+
+def summary_message(fold: Fold) -> Message:
+    """A summary as a message. A model wrote it from what others said: it has no more weight than that."""
+    text = f"[Summary of messages {fold.first}-{fold.last} of this conversation]\n{fold.text}"
+    return Message(role="user", content=text, origin="agent")

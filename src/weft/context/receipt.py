@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from weft.context.plan import Plan
 from weft.types.receipt import Receipt, ReceiptItem, Usage
@@ -109,22 +110,41 @@ def _of(section: Section, place: Place, *, tokens: int, kept: bool, reason: str)
 
 
 def _history(plan: Plan) -> Iterator[ReceiptItem]:
-    """At most three stretches: beyond the recipe's own limits, given way to the budget, and shown."""
+    """The summary of what was folded, and stretches: that, what is beyond the recipe's own limits, what gave
+    way to the budget, what is shown, and between all these exchanges that never came to their end."""
     window, tail = plan.window, plan.window.tail
-    before, count = tail.messages_before, len(tail.entries)
-    limited = before + window.cuts[window.first] if window.limited_by else 0
+    before, count, folded = tail.messages_before, len(tail.entries), tail.messages_folded
+    limited = before + window.cuts[window.first] if window.limited_by else folded
     start, end = before + window.cuts[plan.cut], before + count
-    prices = [entry.tokens for entry in tail.entries]
+    prices = [0 if at in window.excluded else entry.tokens for at, entry in enumerate(tail.entries)]
 
     def tokens(first: int, last: int) -> int:
-        unseen = tail.tokens_before if first <= before else 0
+        unseen = tail.tokens_before if folded < first <= before else 0
         return unseen + sum(prices[max(first - 1 - before, 0) : last - before])
 
+    if plan.materials.fold:
+        yield replace(
+            stretch(1, folded, plan.summary_tokens),
+            title=f"summary of messages 1-{folded}",
+            reason="stands for the messages that were folded into it",
+            origin="agent",
+        )
+        yield stretch(1, folded, tail.tokens_folded, "folded into the summary; the log keeps them")
     gave_way = _GAVE_WAY.format(limit=plan.materials.limits.ceiling)
-    stretches = ((1, limited, window.limited_by), (limited + 1, start, gave_way), (start + 1, end, ""))
-    for first, last, reason in stretches:
+    limits = (folded + 1, limited, window.limited_by)
+    for first, last, reason in (limits, (limited + 1, start, gave_way), (start + 1, end, "")):
         if first <= last:
             yield stretch(first, last, tokens(first, last), reason)
+    for first, last in _runs(window.excluded):
+        cost = sum(entry.tokens for entry in tail.entries[first : last + 1])
+        yield stretch(before + first + 1, before + last + 1, cost, "the exchange never came to its end")
+
+
+def _runs(positions: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Neighbouring positions as runs, each from its first to its last."""
+    for _, run in groupby(enumerate(sorted(positions)), lambda pair: pair[1] - pair[0]):
+        found = [position for _, position in run]
+        yield found[0], found[-1]
 
 
 def stretch(first: int, last: int, tokens: int, reason: str = "") -> ReceiptItem:

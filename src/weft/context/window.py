@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from weft.errors import ConfigError
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
 from weft.types.records import Entry, Tail
@@ -24,7 +23,7 @@ class Window:
 
     `costs[i]` is the price of beginning at `cuts[i]`; the last cut shows nothing. `first` is the
     earliest cut that the recipe's own limits allow, and `limited_by` says which limit that was. A history
-    that is never cut has one cut, at its beginning.
+    that is never cut has one cut, at its beginning. `excluded` are positions that no window shows.
     """
 
     tail: Tail
@@ -32,6 +31,7 @@ class Window:
     costs: tuple[int, ...]
     first: int = 0
     limited_by: str = ""
+    excluded: frozenset[int] = frozenset()
 
     def cut_within(self, budget: int, *, after: int) -> int:
         """The earliest cut, not before `after`, whose window costs no more than the budget.
@@ -42,7 +42,15 @@ class Window:
         return max(after, min(affordable, len(self.cuts) - 1))
 
     def messages(self, cut: int) -> tuple[Message, ...]:
-        return tuple(entry.message for entry in self.tail.entries[self.cuts[cut] :])
+        start, entries = self.cuts[cut], self.tail.entries
+        if not self.excluded:
+            return tuple(entry.message for entry in entries[start:])
+        return tuple(entries[at].message for at in range(start, len(entries)) if at not in self.excluded)
+
+    def length(self, cut: int) -> int:
+        """How many messages a window shows."""
+        start = self.cuts[cut]
+        return len(self.tail.entries) - start - sum(at >= start for at in self.excluded)
 
 
 def open_window(
@@ -55,7 +63,8 @@ def open_window(
     window = Window(tail=tail, cuts=cuts, costs=tuple(from_end[len(prices) - cut] for cut in cuts))
     limit = min((n for n in (rule.max_tokens, history_tokens) if n is not None), default=None)
     if rule.strategy in ("truncate", "summarize"):
-        return _truncated(window, rule, limit, total_tokens=from_end[-1] + tail.tokens_before)
+        over = _over(tail, rule, limit, total_tokens=from_end[-1] + tail.tokens_before)
+        return _truncated(_without_incomplete(window, prices), rule, limit, over) if over else window
     limited = _limited(window, rule.max_messages, limit)
     return _uncuttable(limited) if rule.strategy == "none" else limited
 
@@ -80,27 +89,47 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
     return replace(window, first=first, limited_by=why)
 
 
-def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, *, total_tokens: int) -> Window:
-    """All of it while it is within the limits; else the newest exchanges, at least one.
+def _over(tail: Tail, rule: HistoryRule, max_tokens: int | None, *, total_tokens: int) -> str:
+    """The limit that a history has passed, so that it is shortened; nothing, if it is within all."""
+    total = len(tail.entries) + tail.messages_before - tail.messages_folded
+    if rule.max_messages is not None and total > rule.max_messages:
+        return f"{rule.max_messages} messages"
+    return f"{max_tokens} tokens" if max_tokens is not None and total_tokens > max_tokens else ""
+
+
+def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, over: str) -> Window:
+    """The newest exchanges, at least one.
 
     Cutting to two thirds of the token limit leaves room to grow, so that not every turn cuts again.
     """
-    total = len(window.tail.entries) + window.tail.messages_before
-    too_many = rule.max_messages is not None and total > rule.max_messages
-    too_large = max_tokens is not None and total_tokens > max_tokens
-    if not (too_many or too_large):
-        return window
-    if rule.strategy == "summarize":
-        raise ConfigError(
-            "This history is long enough to be summarised, and that needs a model: "
-            "use Truncate, or give the app a provider."
-        )
     keep = rule.keep_recent if rule.max_messages is None else min(rule.keep_recent, rule.max_messages)
     cut = _limited(window, keep, None if max_tokens is None else max_tokens * 2 // 3)
-    over = f"{rule.max_messages} messages" if too_many else f"{max_tokens} tokens"
     why = f"the history is over {over} and was cut: {cut.limited_by or 'whole exchanges are kept'}"
     newest_exchange = max(0, len(window.cuts) - 2)
     return replace(window, first=min(cut.first, newest_exchange), limited_by=why)
+
+
+def _without_incomplete(window: Window, prices: list[int]) -> Window:
+    """The window without exchanges that never came to their end; the last one may still be going on."""
+    ends = [*window.cuts[1:-1], window.cuts[-1]]
+    excluded: set[int] = set()
+    for start, end in list(zip(window.cuts, ends, strict=False))[:-1]:
+        batch = [entry.message for entry in window.tail.entries[start:end]]
+        if batch and not is_complete(batch):
+            excluded.update(range(start, end))
+    if not excluded:
+        return window
+    left = [0 if at in excluded else price for at, price in enumerate(prices)]
+    from_end = [0, *accumulate(reversed(left))]
+    costs = tuple(from_end[len(left) - cut] for cut in window.cuts)
+    return replace(window, costs=costs, excluded=frozenset(excluded))
+
+
+def is_complete(batch: Sequence[Message]) -> bool:
+    """Whether an exchange has come to its end: every call is answered, and the assistant spoke last."""
+    answered = {message.tool_call_id for message in batch if message.role == "tool"}
+    pending = any(call.id not in answered for message in batch for call in message.tool_calls)
+    return not pending and batch[-1].role in ("assistant", "tool")
 
 
 def _cuts(tail: Tail, rule: HistoryRule) -> tuple[int, ...]:

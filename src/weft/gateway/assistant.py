@@ -17,6 +17,7 @@ from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
 from weft.turn.build import ContextBuilder
+from weft.turn.fold import summarizer
 from weft.turn.journal import settle_interrupted
 from weft.turn.run import Turn, prepare, run_turn
 from weft.types.context import Context
@@ -171,7 +172,8 @@ class App:
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
-            .with_model_info(model),
+            .with_model_info(model)
+            .with_summarizer(summarizer(question.provider, model=builder.recipe.history.summarization_model)),
             provider=question.provider,
             provider_reason=self._reason(question.provider),
             model=model,

@@ -20,6 +20,7 @@ from weft.types.records import (
     BlockVersion,
     Candidate,
     Fact,
+    Fold,
     OpenTurn,
     Paired,
     Permission,
@@ -114,10 +115,29 @@ class MessageLog(Protocol):
     async def all(self, session_id: str) -> list[Message]: ...
 
     async def tail(
-        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+        self,
+        session_id: str,
+        counter: Counter,
+        *,
+        max_tokens: int | None,
+        max_messages: int | None,
+        after: int = 0,
     ) -> Tail:
-        """The newest entries, as many as could matter: up to and including the one that passes a limit."""
+        """The newest entries, as many as could matter: up to and including the one that passes a limit.
+
+        Messages up to the number `after` are folded into a summary, and left out.
+        """
         ...
+
+    async def between(self, session_id: str, first: int, last: int) -> list[Message]:
+        """Messages by their numbers, counted from 1, both included."""
+        ...
+
+    async def fold(self, session_id: str) -> Fold | None:
+        """The newest summary of the beginning of a conversation."""
+        ...
+
+    async def add_fold(self, session_id: str, fold: Fold) -> None: ...
 
 
 class Sessions(Protocol):

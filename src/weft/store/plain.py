@@ -11,7 +11,7 @@ from weft.errors import StoreError
 from weft.store.base import Blocks
 from weft.tokens import Counter
 from weft.types.message import Message
-from weft.types.records import Entry, Fact, Recalled, Summary, Tail, Task
+from weft.types.records import Entry, Fact, Fold, Recalled, Summary, Tail, Task
 
 
 @dataclass(slots=True)
@@ -34,12 +34,19 @@ class _Counted:
         self.entries.clear()
         self.sums[1:] = []
 
-    def tail(self, max_tokens: int | None, max_messages: int | None) -> Tail:
-        first = 0 if max_messages is None else max(0, len(self.entries) - max_messages - 1)
+    def tail(self, max_tokens: int | None, max_messages: int | None, after: int) -> Tail:
+        first = after if max_messages is None else max(after, len(self.entries) - max_messages - 1)
         if max_tokens is not None:
             # Up to and including the entry with which the newest add up to more than that.
             first = max(first, bisect_left(self.sums, self.sums[-1] - max_tokens) - 1)
-        return Tail(entries=self.entries[first:], messages_before=first, tokens_before=self.sums[first])
+        folded = self.sums[min(after, len(self.entries))]
+        return Tail(
+            entries=self.entries[first:],
+            messages_before=first,
+            tokens_before=self.sums[first] - folded,
+            messages_folded=after,
+            tokens_folded=folded,
+        )
 
 
 class PlainMessages:
@@ -49,6 +56,7 @@ class PlainMessages:
         self._given = messages
         self._sessions: dict[str, list[Message]] = {}
         self._counted: dict[tuple[str, str], _Counted] = {}
+        self._folds: dict[str, Fold] = {}
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Raises StoreError for a log over a sequence: that one is the caller's to append to."""
@@ -62,17 +70,32 @@ class PlainMessages:
     async def all(self, session_id: str) -> list[Message]:
         return list(self._of(session_id))
 
+    async def between(self, session_id: str, first: int, last: int) -> list[Message]:
+        return list(self._of(session_id)[first - 1 : last])
+
+    async def fold(self, session_id: str) -> Fold | None:
+        return self._folds.get(session_id)
+
+    async def add_fold(self, session_id: str, fold: Fold) -> None:
+        self._folds[session_id] = fold
+
     async def tail(
-        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+        self,
+        session_id: str,
+        counter: Counter,
+        *,
+        max_tokens: int | None,
+        max_messages: int | None,
+        after: int = 0,
     ) -> Tail:
         counted = self._counted.setdefault((session_id, counter.name), _Counted())
         messages = self._of(session_id)
         counted.catch_up(messages, counter)
-        tail = counted.tail(max_tokens, max_messages)
+        tail = counted.tail(max_tokens, max_messages, after)
         if not _still_said(tail, messages):
             counted.start_over()
             counted.catch_up(messages, counter)
-            tail = counted.tail(max_tokens, max_messages)
+            tail = counted.tail(max_tokens, max_messages, after)
         return tail
 
     def _of(self, session_id: str) -> Sequence[Message]:

@@ -22,12 +22,14 @@ from weft.store.base import Activity, Blocks, MessageLog, Store
 from weft.store.plain import RecentLogs
 from weft.tokens import counter
 from weft.tools.registry import ToolRegistry
+from weft.turn.fold import Summarizer
+from weft.turn.history import Conversation, History, history_rule, read_history
 from weft.types.context import Context, ContextNeeds
-from weft.types.limits import ContextConfig, ModelContextLimits, ModelInfo, Truncate
+from weft.types.limits import ContextConfig, ModelContextLimits, ModelInfo
 from weft.types.message import Message, ToolDefinition
 from weft.types.receipt import Receipt
 from weft.types.recipe import HistoryRule, Recipe
-from weft.types.records import ActivityEntry, Tail
+from weft.types.records import ActivityEntry
 from weft.types.rules import ToolRule
 from weft.types.section import Offer
 from weft.workspace.files import FileReader, open_workspace
@@ -55,6 +57,7 @@ class _Settings:
     model: ModelInfo | None = None
     batch_blocks: frozenset[str] = frozenset()
     needs: ContextNeeds = ContextNeeds()
+    summarizer: Summarizer | None = None
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
     def chosen_limits(self) -> ModelContextLimits:
@@ -168,6 +171,10 @@ class ContextBuilder:
     def with_needs(self, needs: ContextNeeds) -> Self:
         return self._with(needs=needs)
 
+    def with_summarizer(self, summarizer: Summarizer) -> Self:
+        """Who writes the summary of a history that is too long, where the strategy is to summarise."""
+        return self._with(summarizer=summarizer)
+
     def at(self, now: datetime) -> Self:
         """Fix the clock. A time without an offset is taken as UTC."""
         fixed = now if now.tzinfo else now.replace(tzinfo=UTC)
@@ -190,15 +197,15 @@ class ContextBuilder:
             raise EmptyMessage
         settings = self._settings
         limits = settings.config.limits(settings.recipe.limits, settings.model)
-        rule = _history_rule(settings.recipe.history, settings.config)
+        rule = history_rule(settings.recipe.history, settings.config)
         try:
             loading = asyncio.ensure_future(settings.files.load_skills(settings.recipe))
-            *offers, tail, skills = await asyncio.gather(
-                *_offers(_request(settings, message, loading)), _tail(settings, rule, limits), loading
+            *offers, history, skills = await asyncio.gather(
+                *_offers(_request(settings, message, loading)), self._history(rule, limits), loading
             )
         except OSError as error:
             raise ContextError(f"IO error: {error}") from error
-        known, changed = with_known_roles(tail, settings.recipe)
+        known, changed = with_known_roles(history.tail, settings.recipe)
         materials = Materials(
             recipe=settings.recipe,
             limits=limits,
@@ -208,12 +215,28 @@ class ContextBuilder:
             tools=_definitions(settings.tools),
             mcp_servers=skills.active_servers(message),
             history_rule=rule,
+            fold=history.fold,
             window_of_model=limits.max_tokens < settings.chosen_limits().max_tokens,
         )
         decided = plan(materials)
-        receipt = account(decided, warnings=tuple(_notes(settings, limits, changed)))
+        notes = (*_notes(settings, limits, changed), *history.notes)
+        receipt = account(decided, warnings=notes)
         _report(receipt)
         return render(decided, receipt)
+
+    async def _history(self, rule: HistoryRule, limits: ModelContextLimits) -> History:
+        settings = self._settings
+        if settings.messages is None:
+            return History()
+        place = Conversation(
+            log=settings.messages,
+            session_id=settings.session_id,
+            counter=counter(settings.recipe.tokens),
+            rule=rule,
+            limits=limits,
+            summarizer=settings.summarizer,
+        )
+        return await read_history(place)
 
 
 def _notes(settings: _Settings, limits: ModelContextLimits, changed: int) -> Iterator[str]:
@@ -263,31 +286,6 @@ def _offers(request: Request) -> list[Any]:
 
 async def _no_offer(source: str) -> Offer:
     return Offer(layer=source)
-
-
-async def _tail(settings: _Settings, rule: HistoryRule, limits: ModelContextLimits) -> Tail:
-    """The newest messages, no more than could be shown."""
-    if settings.messages is None:
-        return Tail()
-    return await settings.messages.tail(
-        settings.session_id,
-        counter(settings.recipe.tokens),
-        max_tokens=None if rule.strategy == "none" else limits.ceiling,
-        max_messages=None if rule.strategy in ("truncate", "summarize") else rule.max_messages,
-    )
-
-
-def _history_rule(rule: HistoryRule, config: ContextConfig) -> HistoryRule:
-    """The recipe's rule with what the caller set over it."""
-    if config.max_messages_cap is not None:
-        rule = replace(rule, max_messages=config.max_messages_cap)
-    match config.compression_strategy:
-        case None:
-            return rule
-        case Truncate(keep_recent=keep_recent):
-            return replace(rule, strategy="truncate", keep_recent=keep_recent)
-        case _:
-            return replace(rule, strategy="summarize")
 
 
 def _definitions(tools: ToolRegistry | tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:

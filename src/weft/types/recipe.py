@@ -89,6 +89,8 @@ class HistoryRule(Json):
     strategy: Literal["none", "drop_oldest", "truncate", "summarize"] = "drop_oldest"
     unit: Literal["message", "exchange"] = "exchange"
     keep_recent: int = 100
+    chunk_size: int = 20
+    summarization_model: str = ""
     roles: tuple[str, ...] = ("system", "user", "assistant", "tool")
 
 
@@ -322,6 +324,7 @@ def _check_numbers(recipe: Recipe, where: str) -> None:
         raise ConfigError(f"{where} has shares that add up to {shares:g}: they must lie between 0 and 1.")
     history = recipe.history
     counts: list[float | None] = [history.max_messages, history.max_tokens, history.keep_recent]
+    counts.append(history.chunk_size - 1)
     counts += [recipe.session.idle_minutes, recipe.tools.max_rounds]
     for layer in recipe.layers:
         counts += [layer.max_entries, layer.limit, layer.max_tokens, layer.max_chars]

@@ -24,11 +24,26 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tail:
-    """The newest part of a conversation, oldest first, and how much lies before it."""
+    """The newest part of a conversation, oldest first, and how much lies before it.
+
+    Where messages are folded into a summary, `tokens_before` is what lies between them and these.
+    """
 
     entries: Sequence[Entry] = ()
     messages_before: int = 0
     tokens_before: int = 0
+    messages_folded: int = 0
+    tokens_folded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """A summary that stands for the messages from the first to the last of it. The log keeps them all."""
+
+    first: int = 1
+    last: int
+    text: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,7 @@ TABLES = (
         as_json=("receipt",),
     ),
     _Table("turn_steps", "turn_id, seq, message", "1, 2", as_json=("message",)),
+    _Table("folds", "session_id, last, text, created_at", "1, 2"),
     _Table("results", "id, session_id, tool, content, created_at", "id"),
     _Table("ratios", "model, ratio", "model"),
     _Table("purges", "fingerprint, at, places", "fingerprint"),

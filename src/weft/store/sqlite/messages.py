@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import index_message
-from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from
+from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from, moment, storable
 from weft.tokens import COUNTERS, Counter, calls_json
 from weft.types.message import Message
-from weft.types.records import Entry, Tail
+from weft.types.records import Entry, Fold, Tail
 
 _PAGE = 256
 _PRICES = {"exact": "tokens", "chars/4": "chars / 4", "chars/5": "chars / 5"}
@@ -42,10 +42,37 @@ class SqliteMessages:
         rows = await self._database.read(lambda db: list(db.execute(query, (session_id,))))
         return [message_from(row) for row in rows]
 
+    async def between(self, session_id: str, first: int, last: int) -> list[Message]:
+        """Messages by their numbers, counted from 1, both included."""
+        where = "session_id = ? and seq between ? and ?"
+        query = f"select {MESSAGE_COLUMNS} from messages where {where} order by seq"
+        rows = await self._database.read(lambda db: list(db.execute(query, (session_id, first, last))))
+        return [message_from(row) for row in rows]
+
+    async def fold(self, session_id: str) -> Fold | None:
+        """The newest summary of the beginning of a conversation."""
+        query = "select last, text, created_at from folds where session_id = ? order by last desc limit 1"
+        row: Any = await self._database.read(lambda db: db.execute(query, (session_id,)).fetchone())
+        return None if row is None else Fold(last=row[0], text=row[1], at=moment(row[2]))
+
+    async def add_fold(self, session_id: str, fold: Fold) -> None:
+        """Keep a summary. The messages that it stands for stay in the log."""
+        row = (session_id, fold.last, storable(fold.text), time.time())
+        await self._database.write(
+            lambda db: db.execute("insert or replace into folds values(?, ?, ?, ?)", row).get
+        )
+
     async def tail(
-        self, session_id: str, counter: Counter, *, max_tokens: int | None, max_messages: int | None
+        self,
+        session_id: str,
+        counter: Counter,
+        *,
+        max_tokens: int | None,
+        max_messages: int | None,
+        after: int = 0,
     ) -> Tail:
-        return await self._database.read(lambda db: _tail(db, session_id, counter, max_tokens, max_messages))
+        reach = _Reach(session_id, after, max_tokens, max_messages)
+        return await self._database.read(lambda db: _tail(db, counter, reach))
 
 
 def append_messages(
@@ -78,26 +105,38 @@ def append_messages(
     db.execute("update sessions set active_at = ? where id = ?", (now, session_id))
 
 
-def _tail(
-    db: apsw.Connection, session_id: str, counter: Counter, max_tokens: int | None, max_messages: int | None
-) -> Tail:
+class _Reach(NamedTuple):
+    """How far back a tail goes: to a number, and within limits."""
+
+    session_id: str
+    after: int
+    max_tokens: int | None
+    max_messages: int | None
+
+
+def _tail(db: apsw.Connection, counter: Counter, reach: _Reach) -> Tail:
     """Pages from the end until a limit is passed: the cost does not grow with what is not shown."""
     price, total = _PRICES[counter.name], _SUMS[counter.name]
+    session_id, after, max_tokens, max_messages = reach
+    folded = 0
+    if after:
+        at = f"select {total} from messages where session_id = ? and seq <= ? order by seq desc limit 1"
+        folded = db.execute(at, (session_id, after)).get or 0
     query = (
         f"select {MESSAGE_COLUMNS}, {price}, seq, {total} from messages "
-        "where session_id = ? and seq < ? order by seq desc limit ?"
+        "where session_id = ? and seq < ? and seq > ? order by seq desc limit ?"
     )
     rows: list[tuple[Any, ...]] = []
     spent, before = 0, 1 << 62
     while True:
-        page = list(db.execute(query, (session_id, before, _PAGE)))
+        page = list(db.execute(query, (session_id, before, after, _PAGE)))
         for row in page:
             rows.append(row)
             spent += row[-3]
             if _passed(spent, max_tokens) or _passed(len(rows), max_messages):
-                return _cut(rows)
+                return _cut(rows, after, folded)
         if len(page) < _PAGE:
-            return _cut(rows)
+            return _cut(rows, after, folded)
         before = page[-1][-2]
 
 
@@ -105,13 +144,15 @@ def _passed(amount: int, limit: int | None) -> bool:
     return limit is not None and amount > limit
 
 
-def _cut(rows: list[tuple[Any, ...]]) -> Tail:
+def _cut(rows: list[tuple[Any, ...]], after: int, folded: int) -> Tail:
     """Rows from the newest to the oldest, as a tail from the oldest to the newest."""
     if not rows:
-        return Tail()
+        return Tail(messages_before=after, messages_folded=after, tokens_folded=folded)
     oldest = rows[-1]
     return Tail(
         entries=[Entry(message_from(row[:9]), row[-3]) for row in reversed(rows)],
         messages_before=oldest[-2] - 1,
-        tokens_before=oldest[-1] - oldest[-3],
+        tokens_before=oldest[-1] - oldest[-3] - folded,
+        messages_folded=after,
+        tokens_folded=folded,
     )

@@ -24,6 +24,7 @@ from weft.store.sqlite.steps.m009_texts import m009_texts
 from weft.store.sqlite.steps.m010_purges import m010_purges
 from weft.store.sqlite.steps.m011_items import m011_items
 from weft.store.sqlite.steps.m012_turns import m012_turns
+from weft.store.sqlite.steps.m013_folds import m013_folds
 
 APPLICATION_ID = 0x77656674
 """Says `weft` in the file's header, so that no other program's database is taken for ours."""
@@ -43,6 +44,7 @@ STEPS: tuple[Step, ...] = (
     m010_purges,
     m011_items,
     m012_turns,
+    m013_folds,
 )
 
 

@@ -29,6 +29,7 @@ _PLAIN = {
     "archive": ("content",),
     "blocks": ("label", "description"),
     "results": ("content",),
+    "folds": ("text",),
     "turns": ("text", "error"),
 }
 _JSON = {

@@ -1,0 +1,126 @@
+"""Folding: the older part of a long conversation is shown as a summary of it.
+
+A summary is a view with the range that it stands for. The log keeps every message, and without the summary
+all of it is shown again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from weft.context.window import is_complete, open_window
+from weft.errors import ProviderError
+from weft.providers.base import Provider
+from weft.store.base import MessageLog
+from weft.types.context import Context
+from weft.types.limits import ModelContextLimits
+from weft.types.message import Message
+from weft.types.neutral import without_labels
+from weft.types.recipe import HistoryRule
+from weft.types.records import Fold, Tail
+
+Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
+"""Makes one summary of an earlier summary, which may be empty, and of what was said after it."""
+
+_TASK = (
+    "You keep the record of a conversation. Write one summary of what is below, in the order in which things "
+    "came up. Keep names, numbers, dates, decisions, promises, open questions, and instructions that still "
+    "hold, in the words in which they were given. Leave out greetings and repetition. Answer with only the "
+    "summary."
+)
+
+
+def to_fold(
+    tail: Tail, rule: HistoryRule, limits: ModelContextLimits, *, per_message: int, before: Fold | None
+) -> int:
+    """The number of the last message that should be in the summary; that of the last fold if no more should.
+
+    So much is left that the next turns have room to grow: two thirds of the limits.
+    """
+    rule = replace(
+        rule,
+        strategy="truncate",
+        keep_recent=len(tail.entries) if rule.max_messages is None else max(1, rule.max_messages * 2 // 3),
+    )
+    window = open_window(tail, rule, history_tokens=limits.history_tokens, per_message=per_message)
+    if not window.limited_by:
+        return before.last if before else 0
+    return tail.messages_before + window.cuts[window.first]
+
+
+async def fold(
+    log: MessageLog, session_id: str, *, before: Fold | None, last: int, rule: HistoryRule, by: Summarizer
+) -> Fold | None:
+    """Fold everything up to a message into the summary, a chunk of whole exchanges at a time.
+
+    Each chunk is kept as soon as it is there: what was paid for once is not asked for again.
+
+    Raises:
+        ProviderError: the model gave no summary. What was folded before that stays folded.
+    """
+    newest = before
+    while (newest.last if newest else 0) < last:
+        start = newest.last if newest else 0
+        end, chunk = await _chunk(log, session_id, start, last, rule.chunk_size)
+        batches = [message for batch in _batches(chunk) if is_complete(batch) for message in batch]
+        text = newest.text if newest else ""
+        if batches:
+            text = (await by(text, batches)).strip()
+            if not text:
+                raise ProviderError("The model gave an empty summary: the history is cut this time.")
+        newest = Fold(last=end, text=text)
+        await log.add_fold(session_id, newest)
+    return newest
+
+
+async def _chunk(
+    log: MessageLog, session_id: str, start: int, last: int, size: int
+) -> tuple[int, list[Message]]:
+    """About so many messages behind a number, up to the end of an exchange; and the number of the last."""
+    chunk = await log.between(session_id, start + 1, min(start + size, last))
+    end = start + len(chunk)
+    while end < last:
+        (following,) = await log.between(session_id, end + 1, end + 1)
+        if following.role == "user":
+            break
+        chunk.append(following)
+        end += 1
+    return end, chunk
+
+
+def _batches(messages: Sequence[Message]) -> list[list[Message]]:
+    batches: list[list[Message]] = []
+    for message in messages:
+        if message.role == "user" or not batches:
+            batches.append([])
+        batches[-1].append(message)
+    return batches
+
+
+def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
+    """A model that writes summaries: the one that answers, or another of the same provider."""
+
+    async def by(before: str, messages: Sequence[Message]) -> str:
+        parts = [f"The summary so far:\n{before}"] if before else []
+        parts.append("What was said" + (" after it:" if before else ":") + "\n" + transcript(messages))
+        context = Context(
+            system_prompt=_TASK,
+            current_message="\n\n".join(parts),
+            model=model or None,
+        )
+        return (await provider.complete(context)).text
+
+    return by
+
+
+def transcript(messages: Sequence[Message]) -> str:
+    """What was said, a line each; what was called and what came of it too."""
+    lines = []
+    for message in messages:
+        speaker = {"user": "User", "assistant": "Assistant"}.get(
+            message.role, message.tool_name or message.role
+        )
+        calls = "".join(f" [called {call.name} {dict(call.arguments)}]" for call in message.tool_calls)
+        lines.append(f"{speaker}: {' '.join(without_labels(message.content).split())}{calls}")
+    return "\n".join(lines)
