@@ -30,9 +30,9 @@ bench: $(VENV)/.ready
 chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
 
-# The wire's properties with a million cases.
+# A million random histories against the rules of every provider.
 fuzz: $(VENV)/.tested
-	WEFT_WIRE_CASES=1000000 $(BIN)/python -m pytest tests/wire/test_properties.py
+	$(BIN)/python tests/wire_fuzz.py 1000000
 
 # The picture of the README, made by the program from the sample workspace.
 picture: $(VENV)/.ready

@@ -103,6 +103,7 @@ async def connect(
         models=lambda name, now: model_named(name, now, config),
         rules=tuple(rules),
         limits=config.tool_limits(recipe),
+        routing=config.route,
         store=LazyStore(config),
     )
 

@@ -23,6 +23,7 @@ from weft.providers.vendors import HttpSettings
 from weft.tools.mcp import McpSettings
 from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
+from weft.turn.classify import RouteSettings
 from weft.types.codec import from_dict
 from weft.types.limits import ContextConfig
 from weft.types.recipe import Recipe, SkillsMode
@@ -130,6 +131,7 @@ class Config:
     skills: SkillSettings = SkillSettings()
     tools: ToolSettings = ToolSettings()
     mcp: McpSettings = McpSettings()
+    route: RouteSettings = RouteSettings()
     keys: KeySettings = KeySettings()
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import weft
 from weft.wire import PROVIDERS, repair, to_wire, violations
 from weft.wire.clean import compact
-from wire_histories import HISTORIES, TEXT, TOOLS
+from wire_histories import HISTORIES, MESSAGES, TEXT, TOOLS
 
 CASES = int(os.environ.get("WEFT_WIRE_CASES", "2400"))
 many = settings(max_examples=CASES // len(PROVIDERS), deadline=None)
@@ -19,16 +19,27 @@ many = settings(max_examples=CASES // len(PROVIDERS), deadline=None)
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @many
-@given(history=HISTORIES, tools=TOOLS, system=TEXT, model=st.sampled_from([None, "unknown", "claude-opus-5"]))
+@given(
+    history=HISTORIES,
+    steps=st.lists(MESSAGES, max_size=3),
+    tools=TOOLS,
+    system=TEXT,
+    model=st.sampled_from([None, "unknown", "claude-opus-5"]),
+)
 def test_every_request_is_valid(
     provider: str,
     history: list[weft.Message],
+    steps: list[weft.Message],
     tools: list[weft.ToolDefinition],
     system: str,
     model: str | None,
 ) -> None:
     context = weft.Context(
-        system_prompt=system, history=tuple(history), tools=tuple(tools), current_message="Now answer 🐠"
+        system_prompt=system,
+        history=tuple(history),
+        steps=tuple(steps),
+        tools=tuple(tools),
+        current_message="Now answer 🐠",
     )
 
     payload = to_wire(provider, context, model=model)

@@ -62,6 +62,8 @@ def show_receipt(receipt: Receipt, out: Console) -> None:
     out.print(_layers(receipt))
     if receipt.dropped:
         out.print(_dropped(receipt.dropped))
+    for error in receipt.errors:
+        out.print(f"[bold red]![/] [red]{escape(printable(error))}[/]", soft_wrap=True)
     for warning in receipt.warnings:
         out.print(f"[yellow]![/] [dim]{escape(printable(warning))}[/]", soft_wrap=True)
     if receipt.provider:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, ProviderError
 from weft.gateway.clean import clean
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
@@ -17,7 +17,8 @@ from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
 from weft.turn.build import ContextBuilder
-from weft.turn.fold import summarizer
+from weft.turn.classify import RouteSettings
+from weft.turn.fold import Summarizer, summarizer
 from weft.turn.journal import settle_interrupted
 from weft.turn.run import Turn, prepare, run_turn
 from weft.types.context import Context
@@ -85,6 +86,7 @@ class App:
     own_tools: Callable[[Kept, Recipe], Sequence[Tool]] = lambda store, recipe: ()
     rules: tuple[ToolRule, ...] = ()
     limits: ToolLimits = ToolLimits()
+    routing: RouteSettings = RouteSettings()
     models: Callable[[str, ModelInfo], Provider] | None = None
     others: dict[str, Provider] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
@@ -172,10 +174,10 @@ class App:
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
-            .with_model_info(model)
-            .with_summarizer(summarizer(question.provider, model=builder.recipe.history.summarization_model)),
+            .with_summarizer(self._summarizer(question) if made else _nobody),
             provider=question.provider,
             provider_reason=self._reason(question.provider),
+            routing=self.routing,
             model=model,
             tools=tools,
             rules=self.rules,
@@ -183,6 +185,9 @@ class App:
             caller=caller,
             turns=store.turns if store is not None and question.session else None,
         )
+
+    def _summarizer(self, question: _Question) -> Summarizer:
+        return summarizer(question.provider, model=self.builder.recipe.history.summarization_model)
 
     def _own(self, store: Kept) -> list[Tool]:
         """Weft's own tools, made once."""
@@ -218,3 +223,7 @@ class App:
 
     def _reason(self, provider: Provider) -> str:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"
+
+
+async def _nobody(before: str, messages: Sequence[Message]) -> str:
+    raise ProviderError("a look at the context asks no model.")

@@ -21,6 +21,7 @@ from weft.tools.base import Caller
 from weft.tools.registry import Offered, ToolRegistry
 from weft.turn.act import Actor, ToolLimits
 from weft.turn.build import ContextBuilder
+from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, said
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
@@ -35,13 +36,17 @@ _NO_ANSWER = "[The limit of {rounds} rounds of tool calls was reached before the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one turn works with. `model` is what is known of the one that answers; without `turns` nothing is
-    remembered."""
+    """What one turn works with.
+
+    `model` is what is known of the model that answers, if that is more than its provider tells. Without
+    `turns` nothing is remembered.
+    """
 
     builder: ContextBuilder
     provider: Provider
     provider_reason: str = ""
-    model: ModelInfo = ModelInfo()
+    model: ModelInfo | None = None
+    routing: RouteSettings = RouteSettings()
     tools: ToolRegistry = field(default_factory=ToolRegistry)
     rules: tuple[ToolRule, ...] = ()
     limits: ToolLimits = ToolLimits()
@@ -74,6 +79,7 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
 
 async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[Event]:
     """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
+    turn = await _routed(turn, message)
     offered = await _offered(turn, message)
     first = context = await prepare(turn, message, offered)
     actor = Actor(offered, rules=turn.rules, limits=turn.limits, caller=turn.caller, kept=turn.turns)
@@ -109,15 +115,25 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
 async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> Context:
     """The context of a turn, with who will answer and why in its receipt. Nobody is asked."""
     found = offered or await _offered(turn, message)
-    builder = turn.builder.with_tools(found.definitions).with_tool_rules(turn.rules)
+    model = turn.model or turn.provider.info
+    builder = turn.builder.with_tools(found.definitions).with_tool_rules(turn.rules).with_model_info(model)
     context = await builder.build(message)
+    if model.id != turn.provider.info.id:
+        context = replace(context, model=model.id)
     if context.receipt is None:
         return context
-    info = turn.provider.info
     receipt = replace(
-        context.receipt, provider=info.provider, model=info.id, provider_reason=turn.provider_reason
+        context.receipt, provider=model.provider, model=model.id, provider_reason=turn.provider_reason
     )
     return replace(context, receipt=receipt)
+
+
+async def _routed(turn: Turn, message: str) -> Turn:
+    """The turn with the model that the message is routed to, where that is switched on."""
+    found = await route(turn.provider, message, turn.routing)
+    if not found.model:
+        return turn
+    return replace(turn, model=chosen_model(turn.provider.info, found.model), provider_reason=found.why)
 
 
 async def _offered(turn: Turn, message: str) -> Offered:
@@ -141,7 +157,8 @@ def _receipt(
     if first.receipt is None or last.receipt is None:
         return None
     shown = replace(last.receipt, warnings=(*last.receipt.warnings, *actor.warnings))
-    return settle(shown, replies, first_tokens=first.receipt.total_tokens, ratio=turn.model.tokens_ratio)
+    ratio = (turn.model or turn.provider.info).tokens_ratio
+    return settle(shown, replies, first_tokens=first.receipt.total_tokens, ratio=ratio)
 
 
 def _note(text: str) -> Message:

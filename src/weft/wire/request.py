@@ -14,6 +14,8 @@ from weft.wire import clean
 from weft.wire.models import DEFAULT, Model, known
 from weft.wire.repair import repair
 
+GO_ON = "[Go on.]"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -53,6 +55,10 @@ def request(
     chosen = model or context.model or (context.receipt.model if context.receipt else "") or DEFAULT[provider]
     system, said = context.to_api_messages()
     messages, notes = repair(provider, said)
+    if messages[-1].role not in ("user", "tool"):
+        # Only steps can end so. Not every model goes on with its own words, or with an instruction.
+        messages.append(Message(role="user", content=GO_ON, origin="operator"))
+        notes.append("The turn so far ended without the user, so a line of the user's was put behind it.")
     return Request(
         provider=provider,
         model=chosen,

@@ -1,0 +1,87 @@
+"""Classify and route: which model answers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.config import load_config
+from weft.turn.classify import Route, RouteSettings, classify, route, steps_in
+
+ON = RouteSettings(enabled=True, classifier_model="tiny", direct_model="quick", steps_model="deep")
+
+
+@pytest.mark.parametrize(
+    ("answer", "steps"),
+    [
+        ("DIRECT", ()),
+        ("1. Look it up\n2) Write it down", ("Look it up", "Write it down")),
+        ("\n 1. One thing\n\n", ("One thing",)),
+        ("Sure! Here is a list:\n1. Look", ()),
+        ("1. Look\nDIRECT", ()),
+        ("", ()),
+        ("I think directly.", ()),
+        ("1.", ()),
+        ("\n".join(f"{n}. step" for n in range(1, 22)), ()),
+    ],
+)
+def test_only_a_numbered_list_means_steps(answer: str, steps: tuple[str, ...]) -> None:
+    assert steps_in(answer) == steps
+
+
+async def test_it_is_off_unless_it_is_switched_on() -> None:
+    provider = weft.ScriptedProvider()
+
+    assert await route(provider, "hi", RouteSettings()) == Route()
+    assert provider.requests == []
+
+
+async def test_one_answer_goes_to_one_model_and_steps_to_another() -> None:
+    provider = weft.ScriptedProvider(["DIRECT", "1. Look\n2. Write"])
+
+    assert (await route(provider, "hi", ON)).model == "quick"
+    deep = await route(provider, "plan my trip", ON)
+
+    assert deep == Route(model="deep", steps=("Look", "Write"))
+    assert deep.why == "the message was routed to deep: it takes 2 steps"
+    assert [request.model for request in provider.requests] == ["tiny", "tiny"]
+    assert provider.requests[0].history == ()
+
+
+async def test_a_call_that_fails_means_direct() -> None:
+    assert await classify(weft.ScriptedProvider([weft.ProviderError("busy")]), "hi") == ()
+
+
+async def test_O9_the_route_sets_the_model_of_the_context_and_the_receipt_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+    provider = weft.ScriptedProvider(["1. Look\n2. Write", "Done."])
+    app = await weft.connect(
+        replace(load_config(), route=replace(ON, steps_model="gpt-4o")), provider=provider
+    )
+
+    reply = await app.ask("plan my trip", session="s")
+
+    assert provider.requests[1].model == "gpt-4o"
+    assert reply.receipt is not None
+    assert reply.receipt.model == "gpt-4o"
+    assert reply.receipt.provider_reason == "the message was routed to gpt-4o: it takes 2 steps"
+    await app.close()
+
+
+async def test_a_route_to_a_small_model_builds_for_its_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+    provider = weft.ScriptedProvider(["DIRECT", "Hello."])
+    app = await weft.connect(
+        replace(load_config(), route=replace(ON, direct_model="llama3")), provider=provider
+    )
+
+    reply = await app.ask("hi", session="s")
+
+    assert reply.receipt is not None
+    assert reply.receipt.limit < 8192
+    await app.close()
