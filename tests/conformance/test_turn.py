@@ -1,12 +1,14 @@
 """One turn at run time: what the lines of all four systems promise of it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import weft
 from weft.config import load_config
+from weft.turn.classify import RouteSettings
 
 
 @pytest.fixture(autouse=True)
@@ -187,4 +189,19 @@ async def test_C3_the_tool_loop_of_chai_has_five_rounds() -> None:
 
     assert len([m for m in provider.requests[-1].steps if m.tool_calls]) == 5
     assert reply.text == "[The limit of 5 rounds of tool calls was reached before there was an answer.]"
+    await made.close()
+
+
+async def test_O9_the_route_sets_the_model_of_the_context_and_the_receipt_says_why() -> None:
+    provider = weft.ScriptedProvider(["1. Look\n2. Write", "Done.", "DIRECT", "Hello."])
+    routing = RouteSettings(enabled=True, direct_model="gpt-4.1", steps_model="gpt-4o")
+    made = await weft.connect(replace(load_config(), route=routing), provider=provider)
+
+    reply = await made.ask("plan my trip", session="s")
+    await made.ask("hi", session="s")
+
+    assert [request.model for request in provider.requests] == [None, "gpt-4o", None, "gpt-4.1"]
+    assert reply.receipt is not None
+    assert reply.receipt.model == "gpt-4o"
+    assert reply.receipt.provider_reason == "the message was routed to gpt-4o: it takes 2 steps"
     await made.close()

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 import weft
 from weft.providers.local import INSTALL, LocalProvider, LocalSettings, find_weights, unavailable
+from weft.turn.run import Turn, run_turn
 from weft.types.reply import Event
 
 SMALL = LocalSettings(window_tokens=512, max_output_tokens=6)
@@ -235,3 +236,19 @@ async def test_the_home_folder_is_understood_in_the_path_of_a_model(
     monkeypatch.setenv("HOME", str(tmp_path))
 
     assert find_weights(LocalSettings(model_path="~/my.gguf")) == tmp_path / "my.gguf"
+
+
+async def test_a_whole_turn_is_answered_without_tools(model: LocalProvider) -> None:
+    async def look() -> str:
+        return "never called"
+
+    builder = weft.ContextBuilder(recipe="omega").with_model_info(model.info)
+    turn = Turn(builder=builder, provider=model, tools=weft.ToolRegistry([look]))
+
+    done = [event async for event in run_turn(turn, "Say hello.")][-1]
+
+    assert isinstance(done, weft.Done)
+    assert done.reply.text.strip()
+    assert done.reply.receipt is not None
+    assert done.reply.receipt.usage is not None
+    assert "tools" not in done.reply.receipt.by_layer, "it is not told of tools that it cannot call"

@@ -53,24 +53,6 @@ async def test_a_call_that_fails_means_direct() -> None:
     assert await classify(weft.ScriptedProvider([weft.ProviderError("busy")]), "hi") == ()
 
 
-async def test_O9_the_route_sets_the_model_of_the_context_and_the_receipt_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
-    provider = weft.ScriptedProvider(["1. Look\n2. Write", "Done."])
-    app = await weft.connect(
-        replace(load_config(), route=replace(ON, steps_model="gpt-4o")), provider=provider
-    )
-
-    reply = await app.ask("plan my trip", session="s")
-
-    assert provider.requests[1].model == "gpt-4o"
-    assert reply.receipt is not None
-    assert reply.receipt.model == "gpt-4o"
-    assert reply.receipt.provider_reason == "the message was routed to gpt-4o: it takes 2 steps"
-    await app.close()
-
-
 async def test_a_route_to_a_small_model_builds_for_its_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
