@@ -25,6 +25,7 @@ from weft.types.section import Keep, Place
 
 SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
 Reload = Literal["startup", "per_turn", "ttl"]
+Gate = Literal["always", "keywords", "never"]
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PACKAGED = Path(__file__).parent.parent / "recipes"
@@ -116,6 +117,7 @@ class Recipe(Json):
     overflow: Literal["send", "error"] = "error"
     reload: Reload = "per_turn"
     ask: Literal["layers", "one_shot"] = "layers"
+    recall_gate: Gate = "always"
     ttl_seconds: float = 30.0
     join: str = "\n\n"
     workspace_path: str | None = None
