@@ -96,7 +96,11 @@ class ToolError(WeftError):
 
 
 class ChannelError(WeftError):
-    """A message could not be received or delivered."""
+    """A message could not be received or delivered. `retry` is in how many seconds to try again, if at all."""
+
+    def __init__(self, sentence: str, *, retry: float | None = None) -> None:
+        self.retry = retry
+        super().__init__(sentence)
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
