@@ -116,7 +116,8 @@ class Store:
         self.finder = Finder(kept.search, kept.vectors, embedder)
         self.sessions, self.messages = kept.sessions, kept.messages
         self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
-        self.turns, self.auth, self.activity = kept.turns, kept.auth, kept.activity
+        self.turns, self.post, self.auth = kept.turns, kept.post, kept.auth
+        self.activity = kept.activity
         self.memory = MemoryStore(kept.blocks, kept.archive, self.finder)
         self.recall = Past(kept.search)
 

@@ -96,7 +96,7 @@ class ToolError(WeftError):
 
 
 class ChannelError(WeftError):
-    """A message could not be received or delivered. `retry` is in how many seconds to try again, if at all."""
+    """A message could not be received or delivered; `retry` says in how many seconds to try again."""
 
     def __init__(self, sentence: str, *, retry: float | None = None) -> None:
         self.retry = retry

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.store.sqlite.dump import TABLES
+from weft.types.post import Inbound, Outbound
 from weft.types.records import Fold
 from weft.types.schema import LogSchema, MapSchema
 
@@ -54,6 +55,10 @@ async def fill(store: weft.Store) -> str:
         await store.turns.begin(session.id, "Hi"), replace(receipt, model="m", ratio=1.2), user("Hi")
     )
     await store.turns.step(await store.turns.begin(session.id, "Still here?"), assistant("", "call-2"))
+    inbound = await store.post.receive(Inbound(channel="t", conversation="c", sender="s", text="x"))
+    assert inbound is not None
+    await store.post.refuse(inbound, "not paired")
+    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
     await store.turns.keep_result(session.id, "search", "all that was found")
     await store.messages.add_fold(session.id, Fold(last=2, text="a question about a marlin"))
     return session.id

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from weft.types.message import Message
+from weft.types.post import Inbound, Outbound
 
 _MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
@@ -299,6 +300,23 @@ class OpenTurn:
     text: str
     at: datetime | None = None
     steps: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A message that was taken over from a channel, and its number here."""
+
+    id: str
+    message: Inbound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A message that must go out, its number here, and how often that was tried, this time included."""
+
+    id: str
+    message: Outbound
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

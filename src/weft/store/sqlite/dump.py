@@ -58,7 +58,12 @@ TABLES = (
     _Table("links", "sender, person", "sender"),
     _Table("facts", "id, person, key, value, message_id, created_at, ended_at", "id"),
     _Table("summaries", "id, channel, sender, session_id, text, created_at", "id"),
-    _Table("tasks", "id, sender, text, due, due_at, repeat, action, status, created_at", "id"),
+    _Table(
+        "tasks",
+        "id, sender, text, due, due_at, repeat, action, status, created_at, zone, first_due, channel, "
+        "conversation, attempts",
+        "id",
+    ),
     _Table(
         "blocks",
         "id, agent_id, label, description, block_type, schema, permission, char_limit, pinned, rendered, "
@@ -77,7 +82,7 @@ TABLES = (
     _Table("archive", "id, agent_id, content, metadata, created_at", "id", as_json=("metadata",)),
     _Table(
         "turns",
-        "id, session_id, state, text, owner, error, receipt, created_at, ended_at",
+        "id, session_id, state, text, owner, error, receipt, created_at, ended_at, inbox_id",
         "id",
         as_json=("receipt",),
     ),
@@ -85,6 +90,17 @@ TABLES = (
     _Table("folds", "session_id, last, text, created_at", "1, 2"),
     _Table("results", "id, session_id, tool, content, created_at", "id"),
     _Table("ratios", "model, ratio", "model"),
+    _Table(
+        "inbox",
+        "id, channel, external_id, conversation, sender, text, name, kind, state, created_at, ended_at",
+        "id",
+    ),
+    _Table(
+        "outbox",
+        "id, inbox_id, task_id, channel, conversation, text, state, attempts, next_at, created_at, sent_at",
+        "id",
+    ),
+    _Table("denials", "id, channel, sender, why, at", "id"),
     _Table("purges", "fingerprint, at, places", "fingerprint"),
     _Table("auth_pairings", "channel, sender, at", "1, 2"),
     _Table("auth_tokens", "name, hash, at", "name", as_bytes=("hash",)),

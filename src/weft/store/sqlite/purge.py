@@ -31,6 +31,8 @@ _PLAIN = {
     "results": ("content",),
     "folds": ("text",),
     "turns": ("text", "error"),
+    "inbox": ("text",),
+    "outbox": ("text",),
 }
 _JSON = {
     "messages": ("tool_calls", "parts", "provider_data"),

@@ -46,7 +46,11 @@ class SqliteTasks:
             task_id = new_id()
             due_text = due.isoformat() if due else None
             row = (task_id, sender, text, due_text, due_at, repeat, action, "pending", time.time())
-            db.execute("insert into tasks values(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            db.execute(
+                "insert into tasks(id, sender, text, due, due_at, repeat, action, status, created_at) "
+                "values(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
             return task_id
 
         return await self._database.write(work)

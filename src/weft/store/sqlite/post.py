@@ -1,0 +1,178 @@
+"""What came in and what must go out.
+
+A message is here before its channel is told that it arrived, and an answer before it is sent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.rows import new_id, storable
+from weft.types.post import Inbound, Outbound
+from weft.types.records import Delivery, Waiting
+
+
+class SqlitePost:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def receive(self, message: Inbound) -> str | None:
+        """Keep a message that came in; its id, or None if it is known already."""
+        inbox_id = new_id()
+        row = (
+            inbox_id,
+            message.channel,
+            storable(message.external_id),
+            storable(message.conversation),
+            storable(message.sender),
+            storable(message.text),
+            storable(message.name),
+            message.kind,
+            "new",
+            time.time(),
+        )
+
+        def work(db: apsw.Connection) -> str | None:
+            db.execute(
+                "insert or ignore into inbox(id, channel, external_id, conversation, sender, text, name, "
+                "kind, state, created_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            return inbox_id if db.changes() else None
+
+        return await self._database.write(work)
+
+    async def refuse(self, inbox_id: str, why: str) -> None:
+        """Forget what somebody said who may not, and remember that they tried."""
+
+        def work(db: apsw.Connection) -> None:
+            who = db.execute("select channel, sender from inbox where id = ?", (inbox_id,)).fetchone()
+            if who is not None:
+                now = time.time()
+                db.execute(
+                    "insert into denials(channel, sender, why, at) values(?, ?, ?, ?)", (*who, why, now)
+                )
+                done = "update inbox set state = 'done', text = null, ended_at = ? where id = ?"
+                db.execute(done, (now, inbox_id))
+
+        await self._database.write(work)
+
+    async def answer(self, inbox_id: str, text: str) -> None:
+        """End a message that needed no turn, such as a command, with an answer that must go out."""
+        await self._database.write(lambda db: answer(db, inbox_id, text))
+
+    async def waiting(self) -> list[Waiting]:
+        """Messages that were taken over and whose work was not begun, oldest first."""
+        query = (
+            "select id, channel, external_id, conversation, sender, text, name, kind from inbox "
+            "where state = 'new' order by created_at, id"
+        )
+        rows: list[Any] = await self._database.read(lambda db: list(db.execute(query)))
+        return [
+            Waiting(
+                id=row[0],
+                message=Inbound(
+                    channel=row[1],
+                    external_id=row[2],
+                    conversation=row[3],
+                    sender=row[4],
+                    text=row[5],
+                    name=row[6],
+                    kind=row[7],
+                ),
+            )
+            for row in rows
+        ]
+
+    async def put(self, message: Outbound, *, task_id: str = "") -> None:
+        """Keep a message that must go out."""
+        await self._database.write(lambda db: _put(db, message, "", task_id))
+
+    async def due(self, now: float) -> list[Delivery]:
+        """What must go out by now, oldest first. It is marked, so that nobody sends it twice."""
+
+        def work(db: apsw.Connection) -> list[Delivery]:
+            rows: Sequence[Any] = db.execute(
+                "select id, channel, conversation, text, attempts from outbox "
+                "where state = 'pending' and next_at <= ? order by created_at, id limit 100",
+                (now,),
+            ).fetchall()
+            for row in rows:
+                mark = "update outbox set state = 'sending', attempts = attempts + 1 where id = ?"
+                db.execute(mark, (row[0],))
+            return [_delivery(row) for row in rows]
+
+        return await self._database.write(work)
+
+    async def sent(self, delivery_id: str) -> None:
+        """It has arrived; only that it did is kept."""
+        query = "update outbox set state = 'sent', sent_at = ?, text = null where id = ?"
+        await self._database.write(lambda db: db.execute(query, (time.time(), delivery_id)).get)
+
+    async def again(self, delivery_id: str, at: float) -> None:
+        """It did not arrive, and is tried again later."""
+        query = "update outbox set state = 'pending', next_at = ? where id = ?"
+        await self._database.write(lambda db: db.execute(query, (at, delivery_id)).get)
+
+    async def undeliverable(self, delivery_id: str) -> None:
+        """It did not arrive and never will; its text stays here."""
+        query = "update outbox set state = 'failed' where id = ?"
+        await self._database.write(lambda db: db.execute(query, (delivery_id,)).get)
+
+    async def doubtful(self) -> list[Delivery]:
+        """What was being sent when a process died: nobody knows whether it arrived. Each is told once."""
+
+        def work(db: apsw.Connection) -> list[Delivery]:
+            query = "select id, channel, conversation, text, attempts from outbox where state = 'sending'"
+            rows: Sequence[Any] = db.execute(query).fetchall()
+            db.execute("update outbox set state = 'failed' where state = 'sending'")
+            return [_delivery(row) for row in rows]
+
+        return await self._database.write(work)
+
+
+def begin(db: apsw.Connection, inbox_id: str) -> None:
+    """The work for a message begins."""
+    db.execute("update inbox set state = 'running' where id = ?", (inbox_id,))
+
+
+def answer(db: apsw.Connection, inbox_id: str, text: str) -> None:
+    """The work for a message is done, and its answer must go out."""
+    where = "select channel, conversation from inbox where id = ? and state <> 'done'"
+    place = db.execute(where, (inbox_id,)).fetchone()
+    if place is None:
+        return
+    done = "update inbox set state = 'done', text = null, ended_at = ? where id = ?"
+    db.execute(done, (time.time(), inbox_id))
+    if text.strip():
+        channel, conversation = map(str, place)
+        _put(db, Outbound(channel=channel, conversation=conversation, text=text), inbox_id, "")
+
+
+def _put(db: apsw.Connection, message: Outbound, inbox_id: str, task_id: str) -> None:
+    now = time.time()
+    db.execute(
+        "insert into outbox(id, inbox_id, task_id, channel, conversation, text, state, next_at, created_at) "
+        "values(?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+        (
+            new_id(),
+            inbox_id or None,
+            task_id or None,
+            message.channel,
+            message.conversation,
+            storable(message.text),
+            now,
+            now,
+        ),
+    )
+
+
+def _delivery(row: Any) -> Delivery:
+    delivery_id, channel, conversation, text, attempts = row
+    message = Outbound(channel=channel, conversation=conversation, text=text or "")
+    return Delivery(id=delivery_id, message=message, attempts=attempts + 1)

@@ -1,0 +1,122 @@
+"""What came in and what must go out is safe before anybody is told."""
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.types.post import Inbound, Outbound
+
+LATER = time.time() + 10**6
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
+    async with await weft.open(tmp_path / "weft.db") as opened:
+        yield opened
+
+
+def inbound(text: str = "hi", external_id: str = "1", channel: str = "telegram") -> Inbound:
+    return Inbound(channel=channel, conversation="c", sender="7", text=text, external_id=external_id)
+
+
+async def out(store: weft.Store, now: float = LATER) -> list[str]:
+    return [delivery.message.text for delivery in await store.post.due(now)]
+
+
+async def test_a_message_that_comes_twice_is_taken_over_once(store: weft.Store) -> None:
+    assert await store.post.receive(inbound()) is not None
+    assert await store.post.receive(inbound()) is None
+    assert await store.post.receive(inbound(channel="http")) is not None
+    assert await store.post.receive(inbound(external_id="")) is not None
+    assert await store.post.receive(inbound(external_id="")) is not None, "without an id nothing is known"
+
+    assert len(await store.post.waiting()) == 4
+
+
+async def test_messages_wait_in_the_order_in_which_they_came(store: weft.Store, tmp_path: Path) -> None:
+    for n in range(5):
+        await store.post.receive(inbound(f"m{n}", str(n)))
+    await store.close()
+
+    async with await weft.open(tmp_path / "weft.db") as again:
+        waiting = await again.post.waiting()
+
+    assert [one.message.text for one in waiting] == ["m0", "m1", "m2", "m3", "m4"]
+    assert waiting[0].message == inbound("m0", "0")
+
+
+async def test_an_answer_ends_the_message_and_goes_out_once(store: weft.Store) -> None:
+    inbox_id = await store.post.receive(inbound())
+    assert inbox_id is not None
+
+    await store.post.answer(inbox_id, "Hello.")
+    await store.post.answer(inbox_id, "Hello again.")
+
+    assert await store.post.waiting() == []
+    assert await out(store) == ["Hello."]
+    assert await out(store) == [], "it is being sent"
+
+
+async def test_an_empty_answer_sends_nothing(store: weft.Store) -> None:
+    inbox_id = await store.post.receive(inbound())
+    assert inbox_id is not None
+
+    await store.post.answer(inbox_id, " ")
+
+    assert (await store.post.waiting(), await out(store)) == ([], [])
+
+
+async def test_what_did_not_arrive_is_tried_again_at_its_time(store: weft.Store) -> None:
+    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
+    [delivery] = await store.post.due(LATER)
+
+    await store.post.again(delivery.id, LATER + 60)
+
+    assert await store.post.due(LATER) == []
+    [second] = await store.post.due(LATER + 61)
+    assert (second.id, second.attempts) == (delivery.id, 2)
+    await store.post.sent(second.id)
+    assert await store.post.due(LATER + 99) == await store.post.doubtful() == []
+
+
+async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_once(
+    store: weft.Store, tmp_path: Path
+) -> None:
+    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.post.due(LATER)
+    await store.close()
+
+    async with await weft.open(tmp_path / "weft.db") as again:
+        assert [one.message.text for one in await again.post.doubtful()] == ["Hello."]
+        assert await again.post.doubtful() == await again.post.due(LATER) == []
+
+
+async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_is_not(
+    store: weft.Store, tmp_path: Path
+) -> None:
+    inbox_id = await store.post.receive(inbound("let me in, it is Mallory"))
+    assert inbox_id is not None
+
+    await store.post.refuse(inbox_id, "not paired")
+
+    query = "select channel, sender, why from denials"
+    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [
+        ("telegram", "7", "not paired")
+    ]
+    assert await store.post.waiting() == []
+    texts = "select text from inbox"
+    assert await store._kept.database.read(lambda db: [*db.execute(texts)]) == [(None,)]
+
+
+async def test_what_never_arrives_stays_readable(store: weft.Store) -> None:
+    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
+    [delivery] = await store.post.due(LATER)
+
+    await store.post.undeliverable(delivery.id)
+
+    query = "select state, text from outbox"
+    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [("failed", "Hello.")]
+    assert await store.post.due(LATER) == []
