@@ -30,6 +30,7 @@ failed, whatever it was, before the error goes on."""
 LAZY_IMPORTS = {
     ("app.py", "_over_http"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
+    ("channels/telegram.py", "_load"): "telegram.request",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
     ("recall/wordllama.py", "_load"): "wordllama",

@@ -1,0 +1,185 @@
+"""Telegram, against a Bot API on loopback."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+import weft
+from fake_telegram import TOKEN, FakeTelegram, error, message
+from weft.channels.telegram import Telegram, TelegramSettings
+from weft.types.post import Inbound, Outbound
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeTelegram]:
+    with FakeTelegram() as server:
+        yield server
+
+
+def bot(fake: FakeTelegram, token: str = TOKEN) -> Telegram:
+    return Telegram(token, TelegramSettings(api_url=fake.url, poll_seconds=5))
+
+
+@asynccontextmanager
+async def running(fake: FakeTelegram) -> AsyncIterator[tuple[Telegram, asyncio.Queue[Inbound]]]:
+    """A bot that takes messages over into a queue."""
+    channel, taken = bot(fake), asyncio.Queue[Inbound]()
+
+    async def submit(inbound: Inbound) -> bool:
+        taken.put_nowait(inbound)
+        return True
+
+    task = asyncio.create_task(channel.run(submit))
+    try:
+        yield channel, taken
+    finally:
+        await channel.stop()
+        await asyncio.wait_for(task, 30)
+
+
+async def sent(fake: FakeTelegram, text: str) -> list[str]:
+    channel = bot(fake)
+    try:
+        await channel.send(Outbound(channel="telegram", conversation="7", text=text))
+    finally:
+        await channel.stop()
+    return [one["text"] for one in fake.sent]
+
+
+async def test_what_somebody_writes_comes_in(fake: FakeTelegram) -> None:
+    fake.write("Where is the boat?", sender=7, chat=9)
+    async with running(fake) as (_, taken):
+        inbound = await asyncio.wait_for(taken.get(), 30)
+
+    assert (inbound.channel, inbound.conversation, inbound.sender) == ("telegram", "9", "7")
+    assert (inbound.text, inbound.external_id, inbound.kind) == ("Where is the boat?", "1", "text")
+    assert inbound.name == "Ada No 7"
+
+
+async def test_edits_and_pictures_are_told_apart_and_what_no_person_said_is_passed_over(
+    fake: FakeTelegram,
+) -> None:
+    fake.update(edited_message=message("better", 7, 7))
+    fake.update(message=message("", 7, 7, photo=[], caption="look"))
+    fake.update(channel_post=message("news", 7, 7))
+    fake.write("end")
+    async with running(fake) as (_, taken):
+        found = [await asyncio.wait_for(taken.get(), 30) for _ in range(3)]
+
+    assert [(one.kind, one.text) for one in found] == [
+        ("edit", "better"),
+        ("unsupported", "look"),
+        ("text", "end"),
+    ]
+
+
+async def test_an_update_is_confirmed_only_when_it_is_safe_here(fake: FakeTelegram) -> None:
+    fake.write("one")
+    channel, reached, safe = bot(fake), asyncio.Event(), asyncio.Event()
+
+    async def submit(inbound: Inbound) -> bool:
+        reached.set()
+        await safe.wait()
+        return True
+
+    task = asyncio.create_task(channel.run(submit))
+    await asyncio.wait_for(reached.wait(), 30)
+    assert fake.confirmed == 0
+
+    safe.set()
+    await asyncio.to_thread(fake.wait_confirmed, 1)
+    await channel.stop()
+    await asyncio.wait_for(task, 30)
+
+
+async def test_what_was_not_confirmed_comes_again(fake: FakeTelegram) -> None:
+    fake.write("one")
+
+    async def die(inbound: Inbound) -> bool:
+        raise RuntimeError("killed")
+
+    channel = bot(fake)
+    with pytest.raises(RuntimeError):
+        await channel.run(die)
+    await channel.stop()
+
+    async with running(fake) as (_, taken):
+        assert (await asyncio.wait_for(taken.get(), 30)).text == "one"
+
+
+async def test_troubles_of_the_line_are_waited_out(fake: FakeTelegram) -> None:
+    troubles = iter([(502, error(502, "Bad Gateway")), (429, error(429, "Too Many Requests", retry_after=1))])
+    fake.trouble = lambda method, _: next(troubles, None) if method == "getUpdates" else None
+    fake.write("after all")
+
+    async with running(fake) as (_, taken):
+        assert (await asyncio.wait_for(taken.get(), 60)).text == "after all"
+
+
+async def test_a_wrong_token_ends_it_and_is_not_told(
+    fake: FakeTelegram, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    channel = bot(fake, "42:wrong-token")
+
+    with pytest.raises(weft.ChannelError, match="does not accept the token") as caught:
+        await channel.run(lambda _: asyncio.sleep(0, True))
+    await channel.stop()
+
+    assert "wrong-token" not in str(caught.value) + caplog.text
+    assert "wrong-token" not in repr(TelegramSettings(token="wrong-token"))  # noqa: S106
+
+
+async def test_an_answer_goes_out_with_its_formatting(fake: FakeTelegram) -> None:
+    assert await sent(fake, "**At sea**, of course.") == ["<b>At sea</b>, of course."]
+    assert (fake.sent[0]["chat_id"], fake.sent[0]["parse_mode"]) == ("7", "HTML")
+
+
+async def test_a_long_answer_goes_out_in_parts(fake: FakeTelegram) -> None:
+    texts = await sent(fake, "word " * 2000)
+
+    assert len(texts) == 3
+    assert " ".join(texts).split() == ["word"] * 2000
+
+
+async def test_formatting_that_is_not_taken_goes_out_as_plain_text(fake: FakeTelegram) -> None:
+    assert await sent(fake, "**unparsable** thing") == ["**unparsable** thing"]
+    assert "parse_mode" not in fake.sent[0]
+
+
+async def test_a_limit_in_the_middle_is_waited_for_and_nothing_is_sent_twice(fake: FakeTelegram) -> None:
+    calls = iter(range(99))
+    limit = (429, error(429, "Too Many Requests", retry_after=1))
+    fake.trouble = lambda method, _: limit if method == "sendMessage" and next(calls) == 1 else None
+
+    texts = await sent(fake, "word " * 2000)
+
+    assert len(texts) == 3
+    assert " ".join(texts).split() == ["word"] * 2000
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "again"),
+    [(403, "refuses to deliver this: Forbidden: bot was blocked", False), (500, "is sent later", True)],
+)
+async def test_what_cannot_be_delivered_says_whether_to_try_again(
+    fake: FakeTelegram, status: int, words: str, again: bool
+) -> None:
+    told = error(status, "Forbidden: bot was blocked by the user" if status == 403 else "Internal")
+    fake.trouble = lambda method, _: (status, told) if method == "sendMessage" else None
+
+    with pytest.raises(weft.ChannelError, match=words) as caught:
+        await sent(fake, "Hello.")
+
+    assert (caught.value.retry is not None) is again
+
+
+async def test_it_shows_that_an_answer_is_coming(fake: FakeTelegram) -> None:
+    channel = bot(fake)
+    await channel.typing("7")
+    await channel.stop()
+
+    assert fake.actions == [{"chat_id": "7", "action": "typing"}]
