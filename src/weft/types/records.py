@@ -110,6 +110,9 @@ class Task:
     due: datetime | None = None
     repeat: str = "once"
     action: str = "reminder"
+    zone: str = "UTC"
+    channel: str = ""
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class SqlitePost:
 
     async def put(self, message: Outbound, *, task_id: str = "") -> None:
         """Keep a message that must go out."""
-        await self._database.write(lambda db: _put(db, message, "", task_id))
+        await self._database.write(lambda db: put(db, message, task_id=task_id))
 
     async def due(self, now: float) -> list[Delivery]:
         """What must go out by now, oldest first. It is marked, so that nobody sends it twice."""
@@ -151,10 +151,11 @@ def answer(db: apsw.Connection, inbox_id: str, text: str) -> None:
     db.execute(done, (time.time(), inbox_id))
     if text.strip():
         channel, conversation = map(str, place)
-        _put(db, Outbound(channel=channel, conversation=conversation, text=text), inbox_id, "")
+        put(db, Outbound(channel=channel, conversation=conversation, text=text), inbox_id=inbox_id)
 
 
-def _put(db: apsw.Connection, message: Outbound, inbox_id: str, task_id: str) -> None:
+def put(db: apsw.Connection, message: Outbound, *, inbox_id: str = "", task_id: str = "") -> None:
+    """Keep a message that must go out, inside a transaction."""
     now = time.time()
     db.execute(
         "insert into outbox(id, inbox_id, task_id, channel, conversation, text, state, next_at, created_at) "

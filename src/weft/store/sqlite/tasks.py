@@ -1,26 +1,33 @@
-"""What is to be done for people."""
+"""What is to be done for people, and when."""
 
 from __future__ import annotations
 
 import builtins
 import time
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
+from weft.store.sqlite.post import put
 from weft.store.sqlite.rows import new_id, stamp, storable
+from weft.types.post import Outbound
 from weft.types.records import Task
+from weft.types.repeat import check_repeat, next_due
 
 _SIMILAR_SECONDS = 30 * 60
+_LATE_SECONDS = 5 * 60
+_COLUMNS = "id, text, due, repeat, action, zone, channel, conversation"
 
 
 class SqliteTasks:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(
+    async def add(  # noqa: PLR0913 - the public contract, and where an answer goes
         self,
         sender: str,
         text: str,
@@ -28,12 +35,25 @@ class SqliteTasks:
         repeat: str = "once",
         *,
         action: str = "reminder",
+        zone: str = "",
+        channel: str = "",
+        conversation: str = "",
     ) -> str:
-        """Keep a task and give its id; the same text due within half an hour is the same task."""
-        text = storable(text.strip())
+        """Keep a task and give its id; the same text due within half an hour is the same task.
+
+        A time without an offset is one on the wall of its zone. Where the task came from is where it is told.
+
+        Raises:
+            StoreError: it is empty, or has no time although it repeats.
+            ConfigError: nothing repeats so.
+        """
+        text, repeat = storable(text.strip()), check_repeat(repeat)
         if not text:
             raise StoreError("The task is empty: say what is to be done.")
-        due_at = stamp(due)
+        due = _zoned(due, zone)
+        if repeat != "once" and due is None:
+            raise StoreError("A task that repeats needs a time: say when it is due first.")
+        due_at, due_text = stamp(due), due.isoformat() if due else None
 
         def work(db: apsw.Connection) -> str:
             same = db.execute(
@@ -44,12 +64,13 @@ class SqliteTasks:
             if same is not None:
                 return str(same)
             task_id = new_id()
-            due_text = due.isoformat() if due else None
-            row = (task_id, sender, text, due_text, due_at, repeat, action, "pending", time.time())
             db.execute(
-                "insert into tasks(id, sender, text, due, due_at, repeat, action, status, created_at) "
-                "values(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+                "insert into tasks(id, sender, text, due, due_at, repeat, action, status, created_at, zone, "
+                "first_due, channel, conversation) values(?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+                (
+                    *(task_id, sender, text, due_text, due_at, repeat, action, time.time()),
+                    *(zone or "UTC", due_text, channel, conversation),
+                ),
             )
             return task_id
 
@@ -58,20 +79,11 @@ class SqliteTasks:
     async def list(self, sender: str) -> builtins.list[Task]:
         """Pending tasks, the one due first before the others."""
         query = (
-            "select id, text, due, repeat, action from tasks where sender = ? and status = 'pending' "
+            f"select {_COLUMNS} from tasks where sender = ? and status = 'pending' "
             "order by due_at is null, due_at, id"
         )
-        rows = await self._database.read(lambda db: list(db.execute(query, (sender,))))
-        return [
-            Task(
-                id=i,
-                text=text,
-                due=datetime.fromisoformat(due) if due else None,
-                repeat=repeat,
-                action=action,
-            )
-            for i, text, due, repeat, action in rows
-        ]
+        rows = await self._database.read(lambda db: [*db.execute(query, (sender,))])
+        return [_task(row) for row in rows]
 
     async def cancel(self, sender: str, id_prefix: str) -> str:
         """Cancel a task of one's own by the start of its id, and give the whole id.
@@ -81,17 +93,118 @@ class SqliteTasks:
         """
 
         def work(db: apsw.Connection) -> str:
-            found = [
-                str(row[0])
-                for row in db.execute(
-                    "select id from tasks where sender = ? and status = 'pending' and substr(id, 1, ?) = ?",
-                    (sender, len(id_prefix), id_prefix),
-                )
-            ]
-            if len(found) != 1 or not id_prefix:
-                what = "No task" if not found else f"{len(found)} tasks"
-                raise StoreError(f"{what} of yours begins with {id_prefix!r}: give more of its id.")
-            db.execute("update tasks set status = 'cancelled' where id = ?", (found[0],))
-            return found[0]
+            task_id = _own(db, sender, id_prefix)
+            db.execute("update tasks set status = 'cancelled' where id = ?", (task_id,))
+            return task_id
 
         return await self._database.write(work)
+
+    async def update(
+        self,
+        sender: str,
+        id_prefix: str,
+        *,
+        text: str | None = None,
+        due: datetime | None = None,
+        repeat: str | None = None,
+    ) -> Task:
+        """Change a task of one's own by the start of its id; what is not given stays.
+
+        Raises:
+            StoreError: none of the sender's tasks begins so, or several do.
+            ConfigError: nothing repeats so.
+        """
+        new_repeat = None if repeat is None else check_repeat(repeat)
+
+        def work(db: apsw.Connection) -> Task:
+            task_id = _own(db, sender, id_prefix)
+            zone = str(db.execute("select zone from tasks where id = ?", (task_id,)).get)
+            when = _zoned(due, zone)
+            due_text = when.isoformat() if when else None
+            db.execute(
+                "update tasks set text = coalesce(?, text), repeat = coalesce(?, repeat), "
+                "due = coalesce(?, due), first_due = coalesce(?, first_due), due_at = coalesce(?, due_at) "
+                "where id = ?",
+                (text and storable(text.strip()), new_repeat, due_text, due_text, stamp(when), task_id),
+            )
+            return _task(db.execute(f"select {_COLUMNS} from tasks where id = ?", (task_id,)).fetchone())
+
+        return await self._database.write(work)
+
+    async def next_due(self) -> float | None:
+        """When the next task is due that is to be told somewhere, in seconds since 1970."""
+        query = "select min(due_at) from tasks where status = 'pending' and channel <> ''"
+        found = await self._database.read(lambda db: db.execute(query).get)
+        return None if found is None else float(found)
+
+    async def fire(self, now: float) -> builtins.list[Task]:
+        """Put all tasks that are due into the outbox, each with its next time: at once, so exactly once."""
+        query = (
+            f"select {_COLUMNS}, due_at, coalesce(first_due, due) from tasks "
+            "where status = 'pending' and due_at <= ? and channel <> '' order by due_at, id"
+        )
+
+        def work(db: apsw.Connection) -> builtins.list[Task]:
+            rows: builtins.list[Any] = db.execute(query, (now,)).fetchall()
+            for *columns, due_at, first_due in rows:
+                _fire(db, _task(columns), due_at, first_due, now)
+            return [_task(row[:-2]) for row in rows]
+
+        return await self._database.write(work)
+
+
+def _fire(db: apsw.Connection, task: Task, due_at: float, first_due: str, now: float) -> None:
+    late = now - due_at > _LATE_SECONDS
+    note = f" (due {task.due:%Y-%m-%d %H:%M}, told late)" if late and task.due else ""
+    reminder = Outbound(channel=task.channel, conversation=task.conversation, text=f"⏰ {task.text}{note}")
+    put(db, reminder, task_id=task.id)
+    first = _zoned(datetime.fromisoformat(first_due), task.zone) or datetime.now(UTC)
+    following = next_due(first.astimezone(_zone(task.zone)), task.repeat, datetime.fromtimestamp(now, UTC))
+    if following is None:
+        db.execute("update tasks set status = 'done' where id = ?", (task.id,))
+    else:
+        row = (following.isoformat(), following.timestamp(), task.id)
+        db.execute("update tasks set due = ?, due_at = ? where id = ?", row)
+
+
+def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:
+    """The id of a sender's own pending task. Raises StoreError."""
+    found = [
+        str(row[0])
+        for row in db.execute(
+            "select id from tasks where sender = ? and status = 'pending' and substr(id, 1, ?) = ?",
+            (sender, len(id_prefix), id_prefix),
+        )
+    ]
+    if len(found) != 1 or not id_prefix:
+        what = "No task" if not found else f"{len(found)} tasks"
+        raise StoreError(f"{what} of yours begins with {id_prefix!r}: give more of its id.")
+    return found[0]
+
+
+def _zoned(due: datetime | None, zone: str) -> datetime | None:
+    """A time with its zone; one without an offset is on the wall there."""
+    if due is None or due.tzinfo is not None:
+        return due
+    return due.replace(tzinfo=_zone(zone))
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise StoreError(f"There is no time zone {name!r}: write it like Europe/Lisbon.") from error
+
+
+def _task(row: Any) -> Task:
+    task_id, text, due, repeat, action, zone, channel, conversation = row
+    return Task(
+        id=task_id,
+        text=text,
+        due=datetime.fromisoformat(due) if due else None,
+        repeat=repeat,
+        action=action,
+        zone=zone,
+        channel=channel,
+        conversation=conversation,
+    )

@@ -1,0 +1,123 @@
+"""Tasks are told at their time, once, also when nobody was there at that time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import weft
+
+LISBON = "Europe/Lisbon"
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
+    async with await weft.open(tmp_path / "weft.db") as opened:
+        yield opened
+
+
+def at(text: str, zone: str = LISBON) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
+
+
+async def add(store: weft.Store, due: str, repeat: str = "once", text: str = "water the plants") -> str:
+    wall = datetime.fromisoformat(due)
+    return await store.tasks.add(
+        "telegram:7", text, wall, repeat, zone=LISBON, channel="telegram", conversation="7"
+    )
+
+
+async def told(store: weft.Store, now: datetime) -> list[str]:
+    await store.tasks.fire(now.timestamp())
+    return [one.message.text for one in await store.post.due(datetime(2040, 1, 1, tzinfo=UTC).timestamp())]
+
+
+async def test_a_task_is_told_at_its_time_and_only_once(store: weft.Store) -> None:
+    await add(store, "2026-11-17 09:00")
+
+    assert await told(store, at("2026-11-17 08:59")) == []
+    assert await told(store, at("2026-11-17 09:00")) == ["⏰ water the plants"]
+    assert await told(store, at("2026-11-17 09:01")) == []
+    assert await store.tasks.list("telegram:7") == []
+
+
+async def test_one_that_was_missed_is_told_late_with_a_note(store: weft.Store, tmp_path: Path) -> None:
+    await add(store, "2026-11-17 09:00")
+    await store.close()
+
+    async with await weft.open(tmp_path / "weft.db") as again:
+        assert await told(again, at("2026-11-18 12:00")) == [
+            "⏰ water the plants (due 2026-11-17 09:00, told late)"
+        ]
+
+
+async def test_one_that_repeats_is_told_each_time_and_missed_times_are_told_once(store: weft.Store) -> None:
+    await add(store, "2026-03-27 09:00", "daily")
+
+    assert len(await told(store, at("2026-03-27 09:00"))) == 1
+    [task] = await store.tasks.list("telegram:7")
+    assert task.due == at("2026-03-28 09:00")
+    assert len(await told(store, at("2026-03-30 10:00"))) == 1, "three days were missed"
+    [task] = await store.tasks.list("telegram:7")
+    assert task.due == at("2026-03-31 09:00"), "by the wall, although the clock changed"
+
+
+async def test_month_ends_are_kept(store: weft.Store) -> None:
+    await add(store, "2026-01-31 09:00", "monthly")
+
+    for now, following in (
+        ("2026-01-31 09:00", "2026-02-28 09:00"),
+        ("2026-02-28 09:00", "2026-03-31 09:00"),
+    ):
+        await told(store, at(now))
+        [task] = await store.tasks.list("telegram:7")
+        assert task.due == at(following)
+
+
+async def test_two_processes_tell_it_once(store: weft.Store, tmp_path: Path) -> None:
+    await add(store, "2026-11-17 09:00")
+    async with await weft.open(tmp_path / "weft.db") as other:
+        now = at("2026-11-17 09:00").timestamp()
+        fired = await asyncio.gather(store.tasks.fire(now), other.tasks.fire(now))
+
+    assert sum(map(len, fired)) == 1
+
+
+async def test_a_task_can_be_changed_by_its_own_person_only(store: weft.Store) -> None:
+    task_id = await add(store, "2026-11-17 09:00")
+
+    changed = await store.tasks.update(
+        "telegram:7", task_id[:6], due=datetime(2026, 11, 18, 7), repeat="weekly"
+    )
+
+    assert (changed.text, changed.repeat, changed.due) == (
+        "water the plants",
+        "weekly",
+        at("2026-11-18 07:00"),
+    )
+    assert await store.tasks.next_due() == at("2026-11-18 07:00").timestamp()
+    with pytest.raises(weft.StoreError, match="No task of yours"):
+        await store.tasks.update("telegram:8", task_id, text="mine now")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"repeat": "hourlyish"}, "Nothing repeats"),
+        ({"repeat": "daily", "due": None}, "needs a time"),
+        ({"zone": "Middle/Earth", "due": datetime(2026, 1, 1)}, "no time zone 'Middle/Earth'"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(store: weft.Store, more: dict[str, object], words: str) -> None:
+    with pytest.raises(weft.WeftError, match=words):
+        await store.tasks.add("a:b", "x", **more)  # type: ignore[arg-type]
+
+
+async def test_a_task_without_a_place_stays_pending(store: weft.Store) -> None:
+    await store.tasks.add("a:b", "x", datetime.now(UTC) - timedelta(hours=1))
+
+    assert await told(store, datetime.now(UTC)) == []
+    assert [task.text for task in await store.tasks.list("a:b")] == ["x"]
