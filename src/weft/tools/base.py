@@ -11,12 +11,17 @@ from weft.types.message import ToolDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """For whom a tool runs. It comes from the program, never from the model."""
+    """For whom a tool runs, and where: it comes from the program, never from the model.
+
+    `conversation` is the place in the channel, `zone` the time zone of the person.
+    """
 
     agent_id: str = ""
     channel: str = ""
     sender_id: str = ""
     session_id: str = ""
+    conversation: str = ""
+    zone: str = ""
 
     @property
     def sender(self) -> str:

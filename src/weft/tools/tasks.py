@@ -1,0 +1,125 @@
+"""Tools for tasks: "remind me tomorrow at nine" becomes a task that is told in the same place."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from weft.errors import ToolError
+from weft.tools.base import Caller, Tool
+from weft.tools.function import tool_from
+from weft.types.neutral import one_line
+from weft.types.records import Task
+
+SOURCE = "Weft itself"
+
+
+class KeptTasks(Protocol):
+    """Tasks of people, as far as they are needed here."""
+
+    async def add(  # noqa: PLR0913 - as the store has it
+        self,
+        sender: str,
+        text: str,
+        due: datetime | None = None,
+        repeat: str = "once",
+        *,
+        zone: str = "",
+        channel: str = "",
+        conversation: str = "",
+    ) -> str: ...
+
+    async def list(self, sender: str) -> list[Task]: ...
+
+    async def update(
+        self,
+        sender: str,
+        id_prefix: str,
+        *,
+        text: str | None = None,
+        due: datetime | None = None,
+        repeat: str | None = None,
+    ) -> Task: ...
+
+    async def cancel(self, sender: str, id_prefix: str) -> str: ...
+
+
+class TaskTools:
+    """What a person can have done for them. Whose tasks they are comes from the caller."""
+
+    def __init__(self, tasks: KeptTasks) -> None:
+        self._tasks = tasks
+
+    async def create_task(self, text: str, caller: Caller, due: str = "", repeat: str = "once") -> str:
+        """Remind the person of something at a time; they are told in this conversation.
+
+        Args:
+            text: What to remind them of, as they should read it.
+            due: When, on their own clock: YYYY-MM-DD HH:MM. Empty for a task without a time.
+            repeat: once, daily, weekdays, weekly, monthly, or five fields of cron.
+        """
+        task_id = await self._tasks.add(
+            caller.sender,
+            text,
+            _time(due),
+            repeat,
+            zone=caller.zone,
+            channel=caller.channel,
+            conversation=caller.conversation,
+        )
+        kept = next((task for task in await self._tasks.list(caller.sender) if task.id == task_id), None)
+        return f"kept: {line(kept)}" if kept else f"kept as {task_id[:8]}"
+
+    async def list_tasks(self, caller: Caller) -> str:
+        """List the person's pending tasks with their ids."""
+        return "\n".join(map(line, await self._tasks.list(caller.sender))) or "(no tasks)"
+
+    async def update_task(
+        self,
+        id: str,  # noqa: A002
+        caller: Caller,
+        text: str = "",
+        due: str = "",
+        repeat: str = "",
+    ) -> str:
+        """Change a task of the person; what is left empty stays as it is.
+
+        Args:
+            id: The id of the task, or its first characters.
+            text: What to remind them of.
+            due: When, on their own clock: YYYY-MM-DD HH:MM.
+            repeat: once, daily, weekdays, weekly, monthly, or five fields of cron.
+        """
+        changed = await self._tasks.update(
+            caller.sender, id, text=text or None, due=_time(due), repeat=repeat or None
+        )
+        return f"changed: {line(changed)}"
+
+    async def cancel_task(self, id: str, caller: Caller) -> str:  # noqa: A002
+        """Cancel a task of the person.
+
+        Args:
+            id: The id of the task, or its first characters.
+        """
+        return f"cancelled {(await self._tasks.cancel(caller.sender, id))[:8]}"
+
+
+def task_tools(tasks: KeptTasks) -> list[Tool]:
+    tools = TaskTools(tasks)
+    functions = (tools.create_task, tools.list_tasks, tools.update_task, tools.cancel_task)
+    return [tool_from(function, source=SOURCE) for function in functions]
+
+
+def line(task: Task) -> str:
+    """A task as a person reads it."""
+    due = f"{task.due:%a %Y-%m-%d %H:%M}" if task.due else "any time"
+    return f"[{task.id[:8]}] {one_line(task.text)} ({due}, {task.repeat})"
+
+
+def _time(text: str) -> datetime | None:
+    if not text.strip():
+        return None
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ToolError(f"{text!r} is no time: write it as YYYY-MM-DD HH:MM") from None

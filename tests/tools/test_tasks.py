@@ -1,0 +1,70 @@
+"""Tools for tasks act for the caller, in the caller's place and zone."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import weft
+from weft.tools.tasks import task_tools
+
+ADA = weft.Caller(channel="telegram", sender_id="7", conversation="9", zone="Europe/Lisbon")
+EVE = weft.Caller(channel="telegram", sender_id="8", conversation="8", zone="UTC")
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[weft.Store]:
+    async with await weft.open(":memory:") as opened:
+        yield opened
+
+
+async def run(store: weft.Store, name: str, caller: weft.Caller = ADA, **arguments: Any) -> str:
+    tool = next(tool for tool in task_tools(store.tasks) if tool.name == name)
+    return await tool.run(arguments, caller)
+
+
+async def test_a_reminder_is_kept_with_its_time_zone_and_place(store: weft.Store) -> None:
+    told = await run(store, "create_task", text="call Clara", due="2027-07-01 09:00", repeat="weekly")
+
+    [task] = await store.tasks.list("telegram:7")
+    assert told == f"kept: [{task.id[:8]}] call Clara (Thu 2027-07-01 09:00, weekly)"
+    assert task.due == datetime(2027, 7, 1, 9, tzinfo=ZoneInfo("Europe/Lisbon"))
+    assert (task.channel, task.conversation, task.zone) == ("telegram", "9", "Europe/Lisbon")
+
+
+async def test_tasks_are_listed_changed_and_cancelled_by_the_start_of_their_id(store: weft.Store) -> None:
+    await run(store, "create_task", text="pack")
+    [task] = await store.tasks.list("telegram:7")
+
+    assert await run(store, "list_tasks") == f"[{task.id[:8]}] pack (any time, once)"
+    assert "2027-01-02 08:00" in await run(store, "update_task", id=task.id[:8], due="2027-01-02 08:00")
+    assert await run(store, "cancel_task", id=task.id[:8]) == f"cancelled {task.id[:8]}"
+    assert await run(store, "list_tasks") == "(no tasks)"
+
+
+async def test_nobody_reaches_the_tasks_of_another(store: weft.Store) -> None:
+    await run(store, "create_task", text="secret")
+    [task] = await store.tasks.list("telegram:7")
+
+    assert await run(store, "list_tasks", EVE) == "(no tasks)"
+    for name in ("update_task", "cancel_task"):
+        with pytest.raises(weft.StoreError, match="No task of yours"):
+            await run(store, name, EVE, id=task.id)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"text": "x", "due": "tomorrow"}, "write it as YYYY-MM-DD HH:MM"),
+        ({"text": " "}, "The task is empty"),
+        ({"text": "x", "repeat": "sometimes"}, "Nothing repeats"),
+        ({"text": "x", "repeat": "daily"}, "needs a time"),
+    ],
+)
+async def test_what_makes_no_sense_is_told_to_the_model(
+    store: weft.Store, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(weft.WeftError, match=words):
+        await run(store, "create_task", **arguments)
