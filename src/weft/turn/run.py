@@ -59,18 +59,15 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     if not message.strip():
         raise EmptyMessage
     journal = Journal(turns=turn.turns, session_id=turn.caller.session_id)
-    unfinished: list[str] = []
     try:
         await journal.begin(message)
         async with aclosing(_answer(turn, message, journal)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    unfinished.append(event.text)
-                else:
-                    unfinished.clear()
+                    journal.unfinished.append(event.text)
                 yield event
     except (asyncio.CancelledError, GeneratorExit):
-        await journal.cancel("".join(unfinished))
+        await journal.cancel()
         raise
     except Exception as error:
         await journal.fail(str(error))
@@ -88,7 +85,7 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
         async with aclosing(turn.provider.stream(context)) as events:
             async for event in events:
                 if isinstance(event, Done):
-                    replies.append(event.reply)
+                    replies.append(actor.understood(event.reply))
                 else:
                     yield event
         if len(replies) == actor.rounds:
@@ -97,10 +94,12 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
         if not calls or actor.exhausted or not actor.runs(calls):
             break
         await journal.step(said(replies[-1]))
-        async with aclosing(actor.act(calls)) as acts:
-            async for event in acts:
-                yield event
-        await journal.step(*actor.results)
+        try:
+            async with aclosing(actor.act(calls)) as acts:
+                async for event in acts:
+                    yield event
+        finally:
+            await journal.step(*actor.results)
         if actor.ended:
             break
         if actor.exhausted:
@@ -144,7 +143,7 @@ def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
     """What the person reads: the last answer, or what came of the call that ended the turn."""
     reply = replace(last, turn_id=journal.turn_id)
     if actor.ended:
-        return replace(reply, text=last.text or actor.results[-1].content, tool_calls=())
+        return replace(reply, text=last.text or actor.ending, tool_calls=())
     if actor.exhausted:
         return replace(reply, text=last.text or _NO_ANSWER.format(rounds=actor.rounds), tool_calls=())
     return reply
