@@ -27,6 +27,7 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
+from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.rules import ToolRule
 
@@ -104,11 +105,17 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
             break
         if actor.exhausted:
             await journal.step(_note(_ENOUGH.format(rounds=actor.rounds)))
-        context = with_steps(first, journal.steps, cuttable=turn.builder.recipe.history.strategy != "none")
+        context = _grown(first, journal, turn.builder.recipe)
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
     await journal.finish(None if actor.ended else said(reply), receipt)
     yield Done(replace(reply, receipt=receipt))
+
+
+def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:
+    """The request of the next round, as the recipe deals with one that is too large."""
+    cuttable, send = recipe.history.strategy != "none", recipe.overflow == "send"
+    return with_steps(first, journal.steps, cuttable=cuttable, send=send)
 
 
 async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> Context:
