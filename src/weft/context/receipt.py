@@ -130,6 +130,8 @@ def _history(plan: Plan) -> Iterator[ReceiptItem]:
             origin="agent",
         )
         yield stretch(1, folded, tail.tokens_folded, "folded into the summary; the log keeps them")
+    elif folded:
+        yield stretch(1, folded, tail.tokens_folded, "folded, and there is no room for their summary")
     gave_way = _GAVE_WAY.format(limit=plan.materials.limits.ceiling)
     limits = (folded + 1, limited, window.limited_by)
     for first, last, reason in (limits, (limited + 1, start, gave_way), (start + 1, end, "")):

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from weft.errors import ConfigError, ProviderError
+from weft.errors import ConfigError
 from weft.gateway.clean import clean
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
@@ -18,7 +18,7 @@ from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
 from weft.turn.build import ContextBuilder
 from weft.turn.classify import RouteSettings
-from weft.turn.fold import Summarizer, summarizer
+from weft.turn.fold import Summarizer, nobody, summarizer
 from weft.turn.journal import settle_interrupted
 from weft.turn.run import Turn, prepare, run_turn
 from weft.types.context import Context
@@ -174,7 +174,7 @@ class App:
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
-            .with_summarizer(self._summarizer(question) if made else _nobody),
+            .with_summarizer(self._summarizer(question) if made else nobody),
             provider=question.provider,
             provider_reason=self._reason(question.provider),
             routing=self.routing,
@@ -223,7 +223,3 @@ class App:
 
     def _reason(self, provider: Provider) -> str:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"
-
-
-async def _nobody(before: str, messages: Sequence[Message]) -> str:
-    raise ProviderError("a look at the context asks no model.")

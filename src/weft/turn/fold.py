@@ -13,6 +13,8 @@ from weft.context.window import is_complete, open_window
 from weft.errors import ProviderError
 from weft.providers.base import Provider
 from weft.store.base import MessageLog
+from weft.tokens import count
+from weft.turn.classify import chosen_model
 from weft.types.context import Context
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
@@ -98,12 +100,19 @@ def _batches(messages: Sequence[Message]) -> list[list[Message]]:
     return batches
 
 
+async def nobody(before: str, messages: Sequence[Message]) -> str:
+    """Stands where no model may be asked and nothing may be written: a look at the context."""
+    raise ProviderError("a look at the context asks no model.")
+
+
 def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
     """A model that writes summaries: the one that answers, or another of the same provider."""
+    window = chosen_model(provider.info, model).window
 
     async def by(before: str, messages: Sequence[Message]) -> str:
-        parts = [f"The summary so far:\n{before}"] if before else []
-        parts.append("What was said" + (" after it:" if before else ":") + "\n" + transcript(messages))
+        parts = [f"The summary so far:\n{_within(before, window and window // 4)}"] if before else []
+        told = transcript(messages, max_tokens=window and window // 2)
+        parts.append("What was said" + (" after it:" if before else ":") + "\n" + told)
         context = Context(
             system_prompt=_TASK,
             current_message="\n\n".join(parts),
@@ -114,8 +123,11 @@ def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
     return by
 
 
-def transcript(messages: Sequence[Message]) -> str:
-    """What was said, a line each; what was called and what came of it too."""
+def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) -> str:
+    """What was said, a line each; what was called and what came of it too.
+
+    Where that is more than so many tokens, every long line is cut, so that the model can read all of them.
+    """
     lines = []
     for message in messages:
         speaker = {"user": "User", "assistant": "Assistant"}.get(
@@ -123,4 +135,17 @@ def transcript(messages: Sequence[Message]) -> str:
         )
         calls = "".join(f" [called {call.name} {dict(call.arguments)}]" for call in message.tool_calls)
         lines.append(f"{speaker}: {' '.join(without_labels(message.content).split())}{calls}")
+    if max_tokens is not None and sum(map(count, lines)) > max_tokens:
+        lines = [_within(line, max_tokens // len(lines)) for line in lines]
     return "\n".join(lines)
+
+
+def _within(text: str, max_tokens: int | None) -> str:
+    return text if max_tokens is None else shortened(text, max_tokens, price=count)
+
+
+def shortened(text: str, most: int, *, price: Callable[[str], int]) -> str:
+    """The beginning of a text that costs no more than that."""
+    while text and (cost := price(text)) > most:
+        text = text[: min(len(text) * most // cost, len(text) - 1)]
+    return text
