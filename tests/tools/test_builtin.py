@@ -1,5 +1,6 @@
 """Weft's own tools act on the caller's memory, under its permissions."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -32,6 +33,16 @@ async def test_text_is_added_on_a_line_of_its_own(store: weft.Store) -> None:
 
     assert await store.memory.get_rendered_content("iris", "notes") == "one\ntwo"
     assert told == "done: 'notes' has 7 characters now"
+
+
+async def test_text_that_is_added_at_once_is_on_lines_of_its_own_too(store: weft.Store) -> None:
+    await store.memory.create_block("iris", "notes")
+    append = next(t for t in memory_tools(store.memory, store.recall) if t.name == "memory_append")
+
+    await asyncio.gather(*(append.run({"label": "notes", "text": text}, IRIS) for text in "abc"))
+
+    notes = await store.memory.get_rendered_content("iris", "notes")
+    assert sorted((notes or "").splitlines()) == ["a", "b", "c"]
 
 
 async def test_text_is_replaced_or_the_model_learns_that_it_is_not_there(store: weft.Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,6 +22,7 @@ class MemoryTools:
 
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
+        self._appending = asyncio.Lock()
 
     async def memory_append(self, label: str, text: str, caller: Caller) -> str:
         """Add text to the end of a memory block, on a line of its own.
@@ -29,8 +31,9 @@ class MemoryTools:
             label: The block's label, as in its tag.
             text: What to add.
         """
-        before = await self._memory.get_rendered_content(caller.agent_id, label)
-        await self._memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
+        async with self._appending:  # calls run side by side: each must see the line before its own
+            before = await self._memory.get_rendered_content(caller.agent_id, label)
+            await self._memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
         return await _now(self._memory, caller, label)
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
