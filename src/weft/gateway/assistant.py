@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from weft.errors import ConfigError
@@ -25,7 +26,7 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.recipe import Recipe
-from weft.types.records import OpenTurn
+from weft.types.records import OpenTurn, Session, SessionRule
 from weft.types.reply import Done, Event, Reply
 from weft.types.rules import ToolRule
 
@@ -148,9 +149,10 @@ class App:
         """
         if self.models is None:
             raise ConfigError("This assistant was given its model by a program: it cannot be changed here.")
-        if name not in self.others:
-            self.others[name] = self.models(name, now)
-        return self.others[name]
+        place = f"{now.provider} {name}"  # the same name is another model at another provider
+        if place not in self.others:
+            self.others[place] = self.models(name, now)
+        return self.others[place]
 
     async def close(self) -> None:
         """End what runs: models, servers of tools, the store."""
@@ -203,15 +205,23 @@ class App:
         return await self.store.find() if reads else None
 
     async def _session(self, store: Kept, question: _Question, *, made: bool) -> str:
-        """The id of an open session: that one, or the one the recipe's rule leads to; none for a question."""
+        """The id of an open session: that one, or the one the recipe's rule leads to; none for a question.
+
+        The id of somebody else's session is a name like any other: it leads to one of the caller's own.
+        """
         if not question.session:
             return ""
-        found = await store.sessions.find(question.session)
-        if (found is not None and found.closed_at is None) or not made:
-            return question.session
-        caller, rule = question.caller, self.builder.recipe.session
+        caller, rule, name = question.caller, self.builder.recipe.session, question.session
+        found = await store.sessions.find(name)
+        if found is not None and _may_enter(found, caller, rule):
+            if rule.goes_on(found, datetime.now(UTC)):
+                return found.id
+            name = found.conversation
+        if not made:
+            now = await store.sessions.find_open(caller.channel, name, caller.sender_id, rule=rule)
+            return now.id if now else ""
         new = await store.sessions.find_or_create(
-            caller.channel, question.session, caller.sender_id, agent_id=caller.agent_id, rule=rule
+            caller.channel, name, caller.sender_id, agent_id=caller.agent_id, rule=rule
         )
         return new.id
 
@@ -223,3 +233,11 @@ class App:
 
     def _reason(self, provider: Provider) -> str:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"
+
+
+def _may_enter(session: Session, caller: Caller, rule: SessionRule) -> bool:
+    """Whether a session is the caller's own; the owner of the assistant may enter every one."""
+    whose = rule.key(session.channel, session.conversation, session.sender)
+    return caller.sender_id == OWNER.sender_id or whose == rule.key(
+        caller.channel, session.conversation, caller.sender_id
+    )
