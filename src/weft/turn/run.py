@@ -139,7 +139,13 @@ async def _routed(turn: Turn, message: str) -> Turn:
     found = await route(turn.provider, message, turn.routing)
     if not found.model:
         return turn
-    return replace(turn, model=chosen_model(turn.provider.info, found.model), provider_reason=found.why)
+    model = chosen_model(turn.model or turn.provider.info, found.model)
+    learned = await turn.turns.ratio(model.id) if turn.turns is not None else None
+    return replace(
+        turn,
+        model=replace(model, tokens_ratio=learned or model.tokens_ratio),
+        provider_reason=found.why,
+    )
 
 
 async def _offered(turn: Turn, message: str) -> Offered:
