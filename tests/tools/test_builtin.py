@@ -122,3 +122,13 @@ async def test_a_cut_result_is_read_on(store: weft.Store) -> None:
 
     assert first == "x" * 16_000 + "\n[4007 more characters from offset 16000 on.]"
     assert rest == "x" * 4000 + "the end"
+
+
+async def test_a_page_of_a_result_is_never_cut_itself(store: weft.Store) -> None:
+    session = await store.sessions.find_or_create("app", "c", "me")
+    kept = await store.turns.keep_result(session.id, "search", "x" * 5000)
+    [read] = result_tools(store.turns, max_chars=1000)
+
+    page = await read.run({"id": kept}, weft.Caller(session_id=session.id))
+
+    assert page == "x" * 900 + "\n[4100 more characters from offset 900 on.]"
