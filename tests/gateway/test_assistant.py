@@ -128,3 +128,19 @@ async def test_a_model_by_its_name_is_one_of_the_provider_that_answers(
         await run_command(talk, f"/model {name}")
 
     assert (talk.provider.info.provider, talk.provider.info.id) == ("openai", "same-name")
+
+
+async def test_what_fails_to_end_does_not_keep_the_store_open(connect: Connect) -> None:
+    app = await connect("weft")
+    store = await app.store.get()
+
+    async def close() -> None:
+        raise weft.ProviderError("it does not end")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app.provider, "close", close)
+        with pytest.raises(weft.ProviderError, match="does not end"):
+            await app.close()
+
+    with pytest.raises(weft.StoreError, match="The store is closed"):
+        await store.sessions.find("x")

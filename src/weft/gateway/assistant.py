@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -155,11 +155,12 @@ class App:
         return self.others[place]
 
     async def close(self) -> None:
-        """End what runs: models, servers of tools, the store."""
-        for provider in (self.provider, *self.others.values()):
-            await provider.close()
-        await self.tools.close()
-        await self.store.close()
+        """End what runs: models, servers of tools, the store. What fails to end does not keep the others."""
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(self.store.close)
+            ending.push_async_callback(self.tools.close)
+            for provider in (*self.others.values(), self.provider):
+                ending.push_async_callback(provider.close)
 
     async def _turn(self, question: _Question, *, made: bool = True) -> Turn:
         """What a turn works with: memory where there is some, a place in the log with a session."""
