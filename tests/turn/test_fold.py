@@ -161,6 +161,36 @@ async def test_a_summary_made_for_a_large_model_gives_way_in_a_small_one() -> No
     assert gone.reason == "folded, and there is no room for their summary"
 
 
+async def test_a_very_long_conversation_is_folded_over_several_turns() -> None:
+    scribe = Scribe()
+    made = builder(conversation(100), scribe)
+
+    context = await made.build("hi")
+    assert len(scribe.asked) == 10
+    assert context.receipt is not None
+    assert context.receipt.warnings == ("The history is folded bit by bit: up to message 40 of 196 by now.",)
+    assert context.history[-1].content == "answer 99"
+
+    for _ in range(4):
+        context = await made.build("again")
+    assert len(scribe.asked) == 49
+    assert context.history[0].content.startswith("[Summary of messages 1-196 ")
+
+
+async def test_a_history_without_a_limit_of_its_own_is_folded_when_it_fills_the_window() -> None:
+    strategy = weft.RecursiveSummarization(chunk_size=4)
+    limits = weft.ModelContextLimits(max_tokens=2000)
+    config = weft.ContextConfig(default_limits=limits, compression_strategy=strategy)
+    said = [m for n in range(12) for m in (user("word " * 200 + f"question {n}"), assistant("yes"))]
+    made = weft.ContextBuilder(config=config).with_messages(said).with_summarizer(Scribe())
+
+    context = await made.build("hi")
+
+    assert context.history[0].content.startswith("[Summary of messages 1-")
+    assert context.receipt is not None
+    assert not context.receipt.over_limit
+
+
 async def test_the_model_that_summarises_is_told_no_more_than_it_can_read() -> None:
     provider = weft.ScriptedProvider(["Short."], info=weft.ModelInfo(id="small", max_tokens=2000))
 

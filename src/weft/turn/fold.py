@@ -25,6 +25,8 @@ from weft.types.records import Fold, Tail
 Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
 """Makes one summary of an earlier summary, which may be empty, and of what was said after it."""
 
+_MOST_CHUNKS = 10
+"""A conversation that is far too long, as after a change to a small model, is folded over several turns."""
 _TASK = (
     "You keep the record of a conversation. Write one summary of what is below, in the order in which things "
     "came up. Keep names, numbers, dates, decisions, promises, open questions, and instructions that still "
@@ -38,14 +40,16 @@ def to_fold(
 ) -> int:
     """The number of the last message that should be in the summary; that of the last fold if no more should.
 
-    So much is left that the next turns have room to grow: two thirds of the limits.
+    So much is left that the next turns have room to grow: two thirds of the limits. Without a limit of its
+    own the history may fill the window.
     """
+    most = limits.ceiling if limits.history_tokens is None else limits.history_tokens
     rule = replace(
         rule,
         strategy="truncate",
         keep_recent=len(tail.entries) if rule.max_messages is None else max(1, rule.max_messages * 2 // 3),
     )
-    window = open_window(tail, rule, history_tokens=limits.history_tokens, per_message=per_message)
+    window = open_window(tail, rule, history_tokens=most, per_message=per_message)
     if not window.limited_by:
         return before.last if before else 0
     return tail.messages_before + window.cuts[window.first]
@@ -54,16 +58,19 @@ def to_fold(
 async def fold(
     log: MessageLog, session_id: str, *, before: Fold | None, last: int, rule: HistoryRule, by: Summarizer
 ) -> Fold | None:
-    """Fold everything up to a message into the summary, a chunk of whole exchanges at a time.
+    """Fold what comes up to a message into the summary, a chunk of whole exchanges at a time.
 
-    Each chunk is kept as soon as it is there: what was paid for once is not asked for again.
+    What is more than some chunks is left for the next turn: the person waits for an answer. Each chunk is
+    kept as soon as it is there: what was paid for once is not asked for again.
 
     Raises:
         ProviderError: the model gave no summary. What was folded before that stays folded.
     """
     newest = before
-    while (newest.last if newest else 0) < last:
+    for _ in range(_MOST_CHUNKS):
         start = newest.last if newest else 0
+        if start >= last:
+            break
         end, chunk = await _chunk(log, session_id, start, last, rule.chunk_size)
         batches = [message for batch in _batches(chunk) if is_complete(batch) for message in batch]
         text = newest.text if newest else ""

@@ -77,6 +77,8 @@ async def read_history(talk: Conversation) -> History:
     except ProviderError as error:
         notes = (f"The history could not be summarised, so its older part is left out this time: {error}",)
     newest = await talk.log.fold(talk.session_id)
+    if not notes and newest is not None and newest.last < last:
+        notes = (f"The history is folded bit by bit: up to message {newest.last} of {last} by now.",)
     return History(tail=await _tail(talk, newest), fold=newest, notes=notes)
 
 
