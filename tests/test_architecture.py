@@ -21,6 +21,7 @@ CONTAINED = [
     "memory/border.py",
     "store/sqlite/database.py",
     "store/sqlite/database.py",
+    "tools/function.py",
     "turn/act.py",
     "turn/run.py",
 ]

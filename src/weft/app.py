@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -94,15 +95,16 @@ async def connect(
         choice = Choice(provider=provider.info.provider, why="it was given by the program")
     builder = make_builder(config)
     recipe = builder.recipe
+    limits = config.tool_limits(recipe)
     return App(
         choice=choice,
         provider=provider,
         builder=builder,
         tools=ToolRegistry(tools, sources=tool_sources(config, builder)),
-        own_tools=own_tools,
+        own_tools=partial(own_tools, max_chars=limits.max_chars),
         models=lambda name, now: model_named(name, now, config),
         rules=tuple(rules),
-        limits=config.tool_limits(recipe),
+        limits=limits,
         routing=config.route,
         store=LazyStore(config),
     )
@@ -209,11 +211,11 @@ def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
     return [programs, McpTools(load, config.mcp)]
 
 
-def own_tools(store: Kept, recipe: Recipe) -> list[Tool]:
-    """Those of Weft's own tools that a recipe wants."""
+def own_tools(store: Kept, recipe: Recipe, *, max_chars: int) -> list[Tool]:
+    """Those of Weft's own tools that a recipe wants, with results of so many characters at most."""
     made = {
         "memory": lambda: memory_tools(store.memory, store.recall),
-        "results": lambda: result_tools(store.turns),
+        "results": lambda: result_tools(store.turns, max_chars=max_chars),
     }
     return [tool for kind in recipe.tools.builtin for tool in made[kind]()]
 

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 
+import pytest
 from rich.console import Console
 
 import weft
@@ -99,3 +100,24 @@ async def test_the_person_leaves_with_a_word() -> None:
     _, talker = await screen("/quit", "never")
 
     assert talker.said == []
+
+
+async def test_who_ends_the_conversation_itself_ends_it() -> None:
+    answering = asyncio.Event()
+
+    class Slow(Talker):
+        async def say(self, text: str) -> AsyncGenerator[Event]:
+            self.said.append(text)
+            answering.set()
+            await asyncio.Event().wait()
+            yield weft.TextDelta("never")
+
+    slow = Slow()
+    task = asyncio.create_task(chat(slow, lines("one", "two"), Console(file=io.StringIO())))
+    await answering.wait()
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert slow.said == ["one"]

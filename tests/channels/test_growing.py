@@ -1,12 +1,14 @@
 """An answer is drawn block by block while it comes, and nothing of it is lost."""
 
 import io
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from weft.channels import growing
 from weft.channels.growing import GrowingText, split_complete
 
 
@@ -26,6 +28,21 @@ from weft.channels.growing import GrowingText, split_complete
 )
 def test_a_block_is_complete_at_a_blank_line_outside_of_code(text: str, complete: str) -> None:
     assert split_complete(text) == (complete, text[len(complete) :])
+
+
+def test_a_line_is_looked_at_once_however_long_its_block_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    class Fence:
+        def match(self, line: str) -> "re.Match[str] | None":
+            looked.append(line)
+            return re.match(r"(`{3,})", line)
+
+    monkeypatch.setattr(growing, "_FENCE", Fence())
+
+    shown(["```\n", *(piece for n in range(200) for piece in ("line ", f"{n}\n")), "```\n\n"], terminal=True)
+
+    assert len(looked) == 203
 
 
 def shown(pieces: list[str], *, terminal: bool) -> str:

@@ -24,6 +24,12 @@ def test_a_request_too_short_to_tell_teaches_nothing() -> None:
     assert settle(RECEIPT, [reply(500)], first_tokens=100, ratio=1.2).ratio is None
 
 
+def test_a_program_that_adds_a_prompt_of_its_own_teaches_nothing() -> None:
+    assert settle(RECEIPT, [reply(20_000)], first_tokens=300, ratio=1.2).ratio is None
+    claude = replace(RECEIPT, provider="claude_code")
+    assert settle(claude, [reply(20_000)], first_tokens=5000, ratio=1.2).ratio is None
+
+
 def test_a_provider_that_says_nothing_teaches_nothing() -> None:
     settled = settle(RECEIPT, [weft.Reply(text="Hello.")], first_tokens=1000, ratio=1.2)
 

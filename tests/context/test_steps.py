@@ -1,11 +1,14 @@
 """What a turn does grows its request, within the same limit."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
 from weft.context.steps import with_steps
+from weft.tokens import counter
 
 from samples import assistant, user
 
@@ -58,9 +61,57 @@ async def test_results_of_earlier_rounds_are_shortened_when_nothing_else_can_giv
     assert grown.steps[3].content == "x" * 2000, "the last results are shown whole"
 
 
-async def test_results_that_cannot_fit_are_an_error_that_names_them() -> None:
+async def test_the_last_results_are_shortened_before_the_turn_is_given_up() -> None:
+    grown = with_steps(await built(1000), step(8000))
+
+    assert grown.receipt is not None
+    assert not grown.receipt.over_limit
+    assert grown.history == ()
+    assert len(grown.steps[1].content) == 2000 + 1 + len(
+        "[Shortened: the request had no room for more of this result.]"
+    )
+    cut = grown.receipt.dropped[-1]
+    assert (cut.layer, cut.title, cut.tokens) == ("steps", "the rest of long results", 1485)
+
+
+async def test_results_that_cannot_fit_are_an_error_that_names_them_or_are_sent_if_the_recipe_says_so() -> (
+    None
+):
+    context = await built(1000)
+    many = [message for n in range(20) for message in step(700, n)]
+
     with pytest.raises(weft.BudgetExceeded, match="the results of tools"):
-        with_steps(await built(1000), step(8000))
+        with_steps(context, many)
+
+    sent = with_steps(context, many, send=True)
+    assert sent.receipt is not None
+    assert sent.receipt.over_limit
+    assert len(sent.steps) == 40
+
+
+async def test_the_summary_of_what_was_folded_stays_and_the_receipt_adds_up() -> None:
+    async def by(before: str, messages: Sequence[weft.Message]) -> str:
+        return "They spoke."
+
+    limits = weft.ModelContextLimits(max_tokens=1000)
+    strategy = weft.RecursiveSummarization(chunk_size=4)
+    config = weft.ContextConfig(default_limits=limits, compression_strategy=strategy, max_messages_cap=8)
+    history = [m for n in range(6) for m in (user(f"{n}" * 400), assistant("a" * 40))]
+    builder = weft.ContextBuilder(recipe="pattern", config=config).with_messages(history)
+    context = await builder.with_summarizer(by).build("hi")
+
+    grown = with_steps(context, step(2800))
+
+    assert [m.content[:8] for m in grown.history] == ["[Summary", "55555555", "aaaaaaaa"]
+    assert grown.receipt is not None
+    count = counter("chars/4")
+    assert grown.receipt.by_layer["history"] == sum(map(count.message, grown.history))
+    assert [item.title for item in grown.receipt.items if item.layer == "history"] == [
+        "summary of messages 1-8",
+        "messages 1-8",
+        "messages 9-10",
+        "messages 11-12",
+    ]
 
 
 async def test_a_history_that_is_never_cut_is_sent_whole() -> None:

@@ -56,6 +56,10 @@ async def test_case_does_not_matter(talk: Conversation) -> None:
     assert await run_command(talk, "/NEW") == await run_command(talk, "/new")
 
 
+async def test_a_command_and_what_follows_may_stand_on_two_lines(talk: Conversation) -> None:
+    assert await run_command(talk, "/context\nfull") == await run_command(talk, "/context full")
+
+
 async def test_a_new_session_begins_empty_and_the_old_one_is_kept(talk: Conversation) -> None:
     await said(talk, "hi")
     before = talk.session.id

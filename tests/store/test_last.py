@@ -139,6 +139,21 @@ async def test_the_tail_is_that_of_a_plain_list_under_every_counter(
     await store.close()
 
 
+async def test_pictures_and_tags_cost_the_same_in_a_file_as_in_a_list() -> None:
+    store = SqliteStore(":memory:")
+    session = await store.sessions.new("a", "b", "c")
+    seen = weft.Message(role="user", content="look", parts=({"type": "image", "data": "aa"},))
+    messages = [seen, weft.Message(role="assistant", content="<block:x> " * 30), user("well?")]
+    await store.messages.append(session.id, *messages)
+
+    for counter in COUNTERS.values():
+        for most in (None, 0, 1):
+            found = await store.messages.tail(session.id, counter, max_tokens=None, max_messages=most)
+            plain = await PlainMessages(messages).tail("", counter, max_tokens=None, max_messages=most)
+            assert found == plain
+    await store.close()
+
+
 async def test_a_fact_keeps_its_earlier_values_with_their_dates(store: SqliteStore) -> None:
     await store.facts.set("telegram:42", "city", "Rome")
     await store.facts.set("telegram:42", "city", "Lisbon")

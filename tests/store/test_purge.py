@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from weft.types.records import Fold
 from weft.types.schema import CompositeSchema, CompositeSection, ListSchema, LogSchema, MapSchema, TextSchema
 from weft.types.secret import fingerprint
 
@@ -168,3 +169,17 @@ async def test_a_key_of_a_table_is_purged_too_and_no_text_is_none(tmp_path: Path
         with pytest.raises(weft.StoreError, match="nothing to purge"):
             await store.purge(" ")
     assert_gone(tmp_path)
+
+
+async def test_a_summary_that_was_made_from_the_text_is_dropped(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "w.db") as store:
+        session = (await store.sessions.find_or_create("a", "b", "c")).id
+        await store.messages.append(session, user("hello"), user("my pin\nis 1234"), user("more"))
+        await store.messages.add_fold(session, Fold(last=1, text="A greeting."))
+        await store.messages.add_fold(session, Fold(last=2, text="A greeting. The pin is 1234."))
+
+        await store.purge("my pin\nis 1234")
+
+        fold = await store.messages.fold(session)
+        assert fold is not None
+        assert (fold.last, fold.text) == (1, "A greeting.")

@@ -164,3 +164,20 @@ def test_a_process_is_known_by_more_than_its_number() -> None:
     assert is_running(this_process().replace(str(os.getpid()), "999999999")) is False
     assert is_running("elsewhere/pid:[1]/1/1") is None
     assert is_running("") is None
+
+
+async def test_a_long_result_can_be_read_past_a_nul(store: weft.Store) -> None:
+    place = await session(store)
+    result = await store.turns.keep_result(place, "dump", "abc\0def")
+
+    assert await store.turns.read_result(place, result, 2, 10) == ("c\ufffddef", 7)
+
+
+def test_a_forked_process_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = this_process()
+
+    monkeypatch.setattr(os, "getpid", lambda: 4_000_000)
+
+    assert this_process() != parent
+    assert is_running(this_process()) is False
+    assert is_running(parent) is True

@@ -1,5 +1,6 @@
 """Weft's own tools act on the caller's memory, under its permissions."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -32,6 +33,16 @@ async def test_text_is_added_on_a_line_of_its_own(store: weft.Store) -> None:
 
     assert await store.memory.get_rendered_content("iris", "notes") == "one\ntwo"
     assert told == "done: 'notes' has 7 characters now"
+
+
+async def test_text_that_is_added_at_once_is_on_lines_of_its_own_too(store: weft.Store) -> None:
+    await store.memory.create_block("iris", "notes")
+    append = next(t for t in memory_tools(store.memory, store.recall) if t.name == "memory_append")
+
+    await asyncio.gather(*(append.run({"label": "notes", "text": text}, IRIS) for text in "abc"))
+
+    notes = await store.memory.get_rendered_content("iris", "notes")
+    assert sorted((notes or "").splitlines()) == ["a", "b", "c"]
 
 
 async def test_text_is_replaced_or_the_model_learns_that_it_is_not_there(store: weft.Store) -> None:
@@ -111,3 +122,13 @@ async def test_a_cut_result_is_read_on(store: weft.Store) -> None:
 
     assert first == "x" * 16_000 + "\n[4007 more characters from offset 16000 on.]"
     assert rest == "x" * 4000 + "the end"
+
+
+async def test_a_page_of_a_result_is_never_cut_itself(store: weft.Store) -> None:
+    session = await store.sessions.find_or_create("app", "c", "me")
+    kept = await store.turns.keep_result(session.id, "search", "x" * 5000)
+    [read] = result_tools(store.turns, max_chars=1000)
+
+    page = await read.run({"id": kept}, weft.Caller(session_id=session.id))
+
+    assert page == "x" * 900 + "\n[4100 more characters from offset 900 on.]"

@@ -1,12 +1,15 @@
 """Calls are run within rules and limits, and whatever happens becomes a result."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import threading
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
 
 import pytest
 
 import weft
 from weft.tools.registry import Offered
+from weft.turn import act
 from weft.turn.act import Actor, ToolLimits
 
 
@@ -84,6 +87,85 @@ async def test_a_call_that_takes_too_long_is_ended() -> None:
     given = await actor(sleep, seconds=0.01)
 
     assert await acted(given, call("sleep")) == ["error: it took longer than 0.01 seconds and was ended."]
+
+
+async def test_a_tool_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(act, "_GRACE_SECONDS", 0.01)
+    enough = asyncio.Event()
+
+    async def stubborn() -> str:
+        while not enough.is_set():
+            try:
+                await enough.wait()
+            except asyncio.CancelledError:
+                continue
+        return ""
+
+    given = await actor(stubborn, seconds=0.01)
+
+    assert await acted(given, call("stubborn")) == ["error: it took longer than 0.01 seconds and was ended."]
+    enough.set()
+
+
+async def test_an_end_of_time_within_a_tool_is_its_own_error() -> None:
+    async def ask() -> str:
+        raise TimeoutError("the sea is silent")
+
+    assert await acted(await actor(ask), call("ask")) == [
+        "error: the tool failed: TimeoutError: the sea is silent"
+    ]
+
+
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError])
+async def test_a_tool_cannot_end_the_program_or_the_turn(kind: type[BaseException]) -> None:
+    async def leave() -> str:
+        raise kind("bye")
+
+    def leave_thread() -> str:
+        raise kind("bye")
+
+    told = await acted(await actor(leave, leave_thread), call("leave"), call("leave_thread", 1))
+
+    assert [text.startswith("error: the tool failed: ") for text in told] == [True, True]
+
+
+async def test_functions_that_hang_do_not_take_the_threads_of_the_store(store: weft.Store) -> None:
+    released = threading.Event()
+
+    def hang() -> str:
+        released.wait(60)
+        return ""
+
+    given = await actor(hang, seconds=0.1)
+    try:
+        await acted(given, *(call("hang", n) for n in range(100)))
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 30) == "free"
+    finally:
+        released.set()
+
+
+async def test_calls_come_back_by_the_name_that_the_provider_was_told() -> None:
+    tool = weft.Tool(definition=weft.ToolDefinition(name="notes.get"), run=_ran)
+    given = Actor(await weft.ToolRegistry([tool]).offered(""), limits=ToolLimits(), caller=weft.Caller())
+    context = weft.Context(current_message="hi", tools=(tool.definition,))
+    told = weft.wire.to_wire("openai", context)["tools"][0]["function"]["name"]
+    assert told != "notes.get"
+
+    reply = given.understood(weft.Reply(tool_calls=(call(told),)))
+
+    assert await acted(given, *reply.tool_calls) == ["ran"]
+
+
+async def _ran(arguments: Mapping[str, Any], caller: weft.Caller) -> str:
+    return "ran"
+
+
+async def test_what_came_of_the_call_that_ends_the_turn_is_told() -> None:
+    given = await actor(first, second, rules=[weft.ToolRule.exit_loop("first")])
+
+    await acted(given, call("first", 0), call("second", 1))
+
+    assert (given.ended, given.ending) == (True, "one")
 
 
 async def test_a_result_without_text_says_so() -> None:

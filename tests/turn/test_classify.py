@@ -67,3 +67,23 @@ async def test_a_route_to_a_small_model_builds_for_its_window(
     assert reply.receipt is not None
     assert reply.receipt.limit < 8192
     await app.close()
+
+
+async def test_what_was_learned_of_the_tokens_of_a_model_counts_when_it_is_routed_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+    provider = weft.ScriptedProvider(["DIRECT", "Hello.", "DIRECT", "Hello."])
+    route_to = replace(ON, direct_model="llama3")
+    app = await weft.connect(replace(load_config(), route=route_to), provider=provider)
+    plain = (await app.ask("hi", session="s")).receipt
+    store = await app.store.get()
+    turn = await store.turns.begin((await store.sessions.find_or_create("a", "b", "c")).id, "x")
+    await store.turns.finish(turn, weft.Receipt(model="llama3", ratio=3.0))
+
+    learned = (await app.ask("hi", session="s")).receipt
+
+    assert plain is not None
+    assert learned is not None
+    assert learned.limit < plain.limit * 0.6
+    await app.close()

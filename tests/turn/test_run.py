@@ -318,6 +318,72 @@ async def test_a_cancelled_task_ends_its_tools_and_keeps_what_was_done(store: we
     assert weft.wire.violations("anthropic", payload) == []
 
 
+async def test_what_was_done_before_a_turn_is_cancelled_is_remembered(store: weft.Store) -> None:
+    seen = asyncio.Event()
+
+    async def send() -> str:
+        return "sent"
+
+    async def wait_long() -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    async def listen(given: Turn) -> None:
+        async for event in run_turn(given, "hi"):
+            if isinstance(event, weft.ToolFinished):
+                seen.set()
+
+    provider = weft.ScriptedProvider([calling("send", "wait_long")])
+    given = await turn(provider, store, tools=weft.ToolRegistry([send, wait_long]))
+    task = asyncio.create_task(listen(given))
+    await seen.wait()
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await said(store) == [
+        ("user", "hi"),
+        ("assistant", ""),
+        ("tool", "sent"),
+        ("assistant", CANCELLED),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("moment", "log"),
+    [
+        ("begin", [("user", "hi"), ("assistant", CANCELLED)]),
+        ("step", [("user", "hi"), ("assistant", "Let me look."), ("assistant", CANCELLED)]),
+        (
+            "finish",
+            [("user", "hi"), ("assistant", "Let me look."), ("tool", "at six"), ("assistant", "Six.")],
+        ),
+    ],
+)
+async def test_a_stop_while_something_is_written_ends_the_turn_in_one_way(
+    store: weft.Store, monkeypatch: pytest.MonkeyPatch, moment: str, log: list[tuple[str, str]]
+) -> None:
+    provider = weft.ScriptedProvider([calling("tide", text="Let me look."), "Six."])
+    given = await turn(provider, store, tools=TOOLS)
+    write = getattr(store.turns, moment)
+
+    async def stopped(*args: object) -> object:
+        result = await write(*args)
+        task.cancel()
+        await asyncio.sleep(0)
+        return result
+
+    monkeypatch.setattr(store.turns, moment, stopped)
+    task = asyncio.create_task(run(given))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await said(store) == log
+    states = await store._kept.database.read(lambda db: [*db.execute("select state from turns")])
+    assert states == [("done" if moment == "finish" else "failed",)]
+
+
 @pytest.mark.parametrize("message", ["", "  ", "\n"])
 async def test_an_empty_message_reaches_no_provider_and_no_log(store: weft.Store, message: str) -> None:
     provider = weft.ScriptedProvider(["Hello."])

@@ -79,11 +79,13 @@ async def _answered(talk: Talk, text: str, out: Console) -> None:
 
 async def _stoppable(work: Awaitable[None], out: Console) -> None:
     """Do the work; Ctrl-C ends it, and nothing else."""
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    loop, task, whole = asyncio.get_running_loop(), asyncio.ensure_future(work), asyncio.current_task()
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     try:
         await task
     except asyncio.CancelledError:
+        if whole is not None and whole.cancelling():
+            raise  # the conversation itself is to end
         out.print("[dim]stopped[/]")
     finally:
         loop.remove_signal_handler(signal.SIGINT)

@@ -23,24 +23,48 @@ def split_complete(text: str) -> tuple[str, str]:
 
     A block ends at a blank line that is not inside a fenced one.
     """
-    fence, end, at = "", 0, 0
-    for line in text.splitlines(keepends=True):
-        at += len(line)
+    blocks = _Blocks()
+    return blocks.add(text), blocks.rest
+
+
+class _Blocks:
+    """Markdown as it grows. A line is looked at once, however long the block is that it stands in."""
+
+    def __init__(self) -> None:
+        self.rest, self._seen, self._fence = "", 0, ""
+
+    def add(self, text: str) -> str:
+        """The blocks that are complete with this text; what is not yet is in `rest`."""
+        self.rest += text
+        end = 0
+        while (line_end := self.rest.find("\n", self._seen) + 1) > 0:
+            if self._is_blank(self.rest[self._seen : line_end]):
+                end = line_end
+            self._seen = line_end
+        complete, self.rest = self.rest[:end], self.rest[end:]
+        self._seen -= end
+        return complete
+
+    def take(self) -> str:
+        """All that is left, complete or not; what comes next begins a block."""
+        taken = self.rest
+        self.rest, self._seen, self._fence = "", 0, ""
+        return taken
+
+    def _is_blank(self, line: str) -> bool:
         match = _FENCE.match(line)
-        if match and not fence:
-            fence = match[1]
-        elif match and match[1].startswith(fence) and not line.strip(" \n`~"):
-            fence = ""
-        elif not fence and not line.strip() and line.endswith("\n"):
-            end = at
-    return text[:end], text[end:]
+        if match and not self._fence:
+            self._fence = match[1]
+        elif match and match[1].startswith(self._fence) and not line.strip(" \n`~"):
+            self._fence = ""
+        return not match and not self._fence and not line.strip()
 
 
 class GrowingText:
     """Shows an answer while it comes. Into a pipe it goes as it is, without marks of ours."""
 
     def __init__(self, out: Console) -> None:
-        self._out, self._rest, self._wrote, self._drew = out, "", False, False
+        self._out, self._blocks, self._wrote, self._drew = out, _Blocks(), False, False
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -56,14 +80,14 @@ class GrowingText:
         if self._live is not None:
             self._live.update(Text(""))
             self._live.stop()
-        self._flush(self._rest)
+        self._flush(self._blocks.take())
         if self._wrote and not self._out.is_terminal:
             self._out.file.write("\n")
             self._out.file.flush()
 
     def wait(self, what: str) -> None:
         """Say what is going on while there is no text."""
-        if self._live is not None and not self._rest:
+        if self._live is not None and not self._blocks.rest:
             self._live.update(Spinner("dots", Text(what, style="dim")))
 
     def add(self, text: str) -> None:
@@ -72,17 +96,17 @@ class GrowingText:
             self._out.file.write(text)
             self._out.file.flush()
             return
-        complete, self._rest = split_complete(self._rest + printable(text))
-        self._flush(complete)
-        lines = self._rest.splitlines()[-max(self._out.height - 4, 4) :]
+        self._flush(self._blocks.add(printable(text)))
+        shown = max(self._out.height - 4, 4)
+        lines = self._blocks.rest.removesuffix("\n").rsplit("\n", shown)[-shown:]
         self._live.update(Text("\n".join(lines)))
 
     def line(self, text: str, *, mark: str) -> None:
         """A line of ours between pieces of the answer. A program that reads a pipe does not get it."""
         if self._live is None:
             return
-        self._flush(self._rest)
-        self._rest, self._drew = "", False
+        self._flush(self._blocks.take())
+        self._drew = False
         self._live.console.print(f"[dim]{mark} {escape(printable(text))}[/]", soft_wrap=False)
         self.wait("thinking")
 

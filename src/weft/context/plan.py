@@ -113,7 +113,8 @@ def plan(materials: Materials) -> Plan:
     room = limits.ceiling - (drafted.total - price(shelves, window, fitted))
     while drafted.over > 0:
         if not _can_give(shelves, fitted, window):
-            return _overflowing(drafted)
+            # A summary that a larger model was shown must not end the conversation with a smaller one.
+            return plan(replace(materials, fold=None)) if materials.fold else _overflowing(drafted)
         fitted = fit(shelves, window, room, order=order, history_at=history_at)
         drafted = _draft(materials, window, shelves, fitted, drafted)
         room -= max(drafted.over, 0)
@@ -281,7 +282,6 @@ def _overflowing(drafted: Plan) -> Plan:
         return drafted
     parts = [(s.title or s.layer, s.tokens) for s in drafted.sections]
     parts += [("message", drafted.message_tokens), ("history", drafted.window.costs[drafted.cut])]
-    parts += [("summary", drafted.summary_tokens)]
     parts += [
         (f"tool {tool.name}", cost) for tool, cost in zip(materials.tools, drafted.tool_tokens, strict=True)
     ]

@@ -17,6 +17,8 @@ _ENOUGH = 200
 """Tokens of a request below which its framing says more about a count than its text."""
 _TOO_FEW = 0.6
 """No vocabulary needs less than this share of our tokens for the same text: then text was lost."""
+_TOO_MANY = 12.0
+"""Nor does one need more, even where four characters of Chinese count as one: then text was added."""
 
 
 def account(plan: Plan, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -60,6 +62,8 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
         )
         return replace(settled, errors=(*settled.errors, error))
     seen = told / first_tokens
+    if seen > _TOO_MANY or receipt.provider == "claude_code":
+        return settled  # a program that adds a prompt of its own says nothing about ours
     return replace(settled, ratio=round(max(seen, 0.9 * ratio + 0.1 * seen), 3))
 
 
@@ -130,6 +134,8 @@ def _history(plan: Plan) -> Iterator[ReceiptItem]:
             origin="agent",
         )
         yield stretch(1, folded, tail.tokens_folded, "folded into the summary; the log keeps them")
+    elif folded:
+        yield stretch(1, folded, tail.tokens_folded, "folded, and there is no room for their summary")
     gave_way = _GAVE_WAY.format(limit=plan.materials.limits.ceiling)
     limits = (folded + 1, limited, window.limited_by)
     for first, last, reason in (limits, (limited + 1, start, gave_way), (start + 1, end, "")):

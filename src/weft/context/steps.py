@@ -27,14 +27,17 @@ class _Room:
         return self.counter.message(message) + self.counter.per_message
 
 
-def with_steps(context: Context, steps: Sequence[Message], *, cuttable: bool = True) -> Context:
+def with_steps(
+    context: Context, steps: Sequence[Message], *, cuttable: bool = True, send: bool = False
+) -> Context:
     """The context with what the turn did so far.
 
     Where that is too much, the oldest exchanges of the history give way, then the results of earlier steps
-    are shortened. The last results are shown whole.
+    are shortened, and at last those of the newest, the longest first: what was done cannot be undone because
+    there is no room to tell of it. The summary of what was folded stays.
 
     Raises:
-        BudgetExceeded: it is too much all the same.
+        BudgetExceeded: it is too much all the same, and must not be sent so.
     """
     receipt = context.receipt
     if receipt is None or not receipt.limit:
@@ -44,14 +47,21 @@ def with_steps(context: Context, steps: Sequence[Message], *, cuttable: bool = T
     room.over += sum(map(room.price, steps))
     if room.over <= 0 or not cuttable:
         return _accounted(replace(context, steps=tuple(steps)), receipt, room)
-    history = _cut(context.history, room)
+    first = int(any(map(_is_summary, receipt.items)))
+    history = _cut(context.history[first:], room)
     shown = _shortened(steps, room)
-    if room.over > 0:
+    if room.over > 0 and not send:
         needed = receipt.limit + room.over
         raise BudgetExceeded(needed=needed, budget=receipt.limit, largest="the results of tools")
-    grown = replace(context, history=history, steps=shown)
-    gone = context.history[: len(context.history) - len(history)]
-    return _accounted(grown, _without(receipt, gone, count) if gone else receipt, room)
+    grown = replace(context, history=(*context.history[:first], *history), steps=shown)
+    gone = context.history[first : len(context.history) - len(history)]
+    left = _without(receipt, gone, count) if gone else receipt
+    cut = sum(map(room.price, steps)) - sum(map(room.price, shown))
+    return _accounted(grown, left, room, cut=cut)
+
+
+def _is_summary(item: ReceiptItem) -> bool:
+    return item.layer == "history" and item.kept and item.origin == "agent"
 
 
 def _cut(history: tuple[Message, ...], room: _Room) -> tuple[Message, ...]:
@@ -65,25 +75,37 @@ def _cut(history: tuple[Message, ...], room: _Room) -> tuple[Message, ...]:
 
 
 def _shortened(steps: Sequence[Message], room: _Room) -> tuple[Message, ...]:
-    """The steps, with results of all rounds but the last cut to their beginning, the oldest first."""
+    """The steps, with results cut to their beginning: of earlier rounds the oldest first, then the last."""
     shown = list(steps)
     last_round = max((at for at, step in enumerate(steps) if step.tool_calls), default=0)
-    for at, step in enumerate(steps[:last_round]):
-        if room.over > 0 and step.role == "tool" and len(step.content) > 2 * _SHORT:
-            shown[at] = replace(step, content=f"{step.content[:_SHORT]}\n{_SHORTENED}")
-            room.over -= room.price(step) - room.price(shown[at])
+    lengths = {at: len(step.content) for at, step in enumerate(steps) if step.role == "tool"}
+    for at, length in lengths.items():
+        if room.over > 0 and at < last_round and length > 2 * _SHORT:
+            _shorten(shown, at, steps[at].content[:_SHORT], room)
+    last = {at: length for at, length in lengths.items() if at > last_round}
+    while room.over > 0 and max(last.values(), default=0) > 2 * _SHORT:
+        at = max(last, key=lambda place: last[place])
+        last[at] //= 2
+        _shorten(shown, at, steps[at].content[: last[at]], room)
     return tuple(shown)
+
+
+def _shorten(shown: list[Message], at: int, start: str, room: _Room) -> None:
+    before = room.price(shown[at])
+    shown[at] = replace(shown[at], content=f"{start}\n{_SHORTENED}")
+    room.over -= before - room.price(shown[at])
 
 
 def _without(receipt: Receipt, gone: Sequence[Message], count: Counter) -> Receipt:
     """The receipt, with the oldest messages of its history as left out."""
     items = list[ReceiptItem]()
     for item in receipt.items:
-        if item.layer == "history" and item.kept:
+        if item.layer == "history" and item.kept and not _is_summary(item):
             first, last = item.span
-            tokens, at = sum(map(count.message, gone)), first + len(gone)
-            reason = "gave way to the results of tools"
-            items.append(stretch(first, at - 1, tokens, reason))
+            shown = [number for number in range(first, last + 1) if not _left_out(number, receipt)]
+            at = shown[len(gone)] if len(gone) < len(shown) else last + 1
+            tokens = sum(map(count.message, gone))
+            items.append(stretch(first, at - 1, tokens, "gave way to the results of tools"))
             items += [stretch(at, last, item.tokens - tokens)] if at <= last else []
         elif item.layer == "framing":
             items.append(replace(item, tokens=item.tokens - len(gone) * count.per_message))
@@ -92,10 +114,19 @@ def _without(receipt: Receipt, gone: Sequence[Message], count: Counter) -> Recei
     return replace(receipt, items=tuple(items))
 
 
-def _accounted(context: Context, receipt: Receipt, room: _Room) -> Context:
-    """The context, with its steps as an item of the receipt."""
+def _left_out(number: int, receipt: Receipt) -> bool:
+    """Whether a message inside the shown stretch is not shown: its exchange never came to its end."""
+    return any(
+        item.span[0] <= number <= item.span[-1]
+        for item in receipt.dropped
+        if item.layer == "history" and item.span
+    )
+
+
+def _accounted(context: Context, receipt: Receipt, room: _Room, *, cut: int = 0) -> Context:
+    """The context, with its steps as an item of the receipt, and what was cut from them as another."""
     calls = sum(len(step.tool_calls) for step in context.steps)
-    item = ReceiptItem(
+    shown = ReceiptItem(
         layer="steps",
         source="tools",
         title=f"{calls} {'call' if calls == 1 else 'calls'} with results",
@@ -105,4 +136,8 @@ def _accounted(context: Context, receipt: Receipt, room: _Room) -> Context:
         origin="tool",
         zone="turn",
     )
-    return replace(context, receipt=replace(receipt, items=(*receipt.items, item)))
+    items = [*receipt.items, shown]
+    if cut:
+        reason = "results were shortened: the request had no room for more"
+        items.append(replace(shown, title="the rest of long results", tokens=cut, kept=False, reason=reason))
+    return replace(context, receipt=replace(receipt, items=tuple(items)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
-from weft.errors import ConfigError, ProviderError
+from weft.errors import ConfigError
 from weft.gateway.clean import clean
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
@@ -18,14 +19,14 @@ from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
 from weft.turn.build import ContextBuilder
 from weft.turn.classify import RouteSettings
-from weft.turn.fold import Summarizer, summarizer
+from weft.turn.fold import Summarizer, nobody, summarizer
 from weft.turn.journal import settle_interrupted
 from weft.turn.run import Turn, prepare, run_turn
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.recipe import Recipe
-from weft.types.records import OpenTurn
+from weft.types.records import OpenTurn, Session, SessionRule
 from weft.types.reply import Done, Event, Reply
 from weft.types.rules import ToolRule
 
@@ -148,16 +149,18 @@ class App:
         """
         if self.models is None:
             raise ConfigError("This assistant was given its model by a program: it cannot be changed here.")
-        if name not in self.others:
-            self.others[name] = self.models(name, now)
-        return self.others[name]
+        place = f"{now.provider} {name}"  # the same name is another model at another provider
+        if place not in self.others:
+            self.others[place] = self.models(name, now)
+        return self.others[place]
 
     async def close(self) -> None:
-        """End what runs: models, servers of tools, the store."""
-        for provider in (self.provider, *self.others.values()):
-            await provider.close()
-        await self.tools.close()
-        await self.store.close()
+        """End what runs: models, servers of tools, the store. What fails to end does not keep the others."""
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(self.store.close)
+            ending.push_async_callback(self.tools.close)
+            for provider in (*self.others.values(), self.provider):
+                ending.push_async_callback(provider.close)
 
     async def _turn(self, question: _Question, *, made: bool = True) -> Turn:
         """What a turn works with: memory where there is some, a place in the log with a session."""
@@ -174,7 +177,7 @@ class App:
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
-            .with_summarizer(self._summarizer(question) if made else _nobody),
+            .with_summarizer(self._summarizer(question) if made else nobody),
             provider=question.provider,
             provider_reason=self._reason(question.provider),
             routing=self.routing,
@@ -203,15 +206,23 @@ class App:
         return await self.store.find() if reads else None
 
     async def _session(self, store: Kept, question: _Question, *, made: bool) -> str:
-        """The id of an open session: that one, or the one the recipe's rule leads to; none for a question."""
+        """The id of an open session: that one, or the one the recipe's rule leads to; none for a question.
+
+        The id of somebody else's session is a name like any other: it leads to one of the caller's own.
+        """
         if not question.session:
             return ""
-        found = await store.sessions.find(question.session)
-        if (found is not None and found.closed_at is None) or not made:
-            return question.session
-        caller, rule = question.caller, self.builder.recipe.session
+        caller, rule, name = question.caller, self.builder.recipe.session, question.session
+        found = await store.sessions.find(name)
+        if found is not None and _may_enter(found, caller, rule):
+            if rule.goes_on(found, datetime.now(UTC)):
+                return found.id
+            name = found.conversation
+        if not made:
+            now = await store.sessions.find_open(caller.channel, name, caller.sender_id, rule=rule)
+            return now.id if now else ""
         new = await store.sessions.find_or_create(
-            caller.channel, question.session, caller.sender_id, agent_id=caller.agent_id, rule=rule
+            caller.channel, name, caller.sender_id, agent_id=caller.agent_id, rule=rule
         )
         return new.id
 
@@ -225,5 +236,9 @@ class App:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"
 
 
-async def _nobody(before: str, messages: Sequence[Message]) -> str:
-    raise ProviderError("a look at the context asks no model.")
+def _may_enter(session: Session, caller: Caller, rule: SessionRule) -> bool:
+    """Whether a session is the caller's own; the owner of the assistant may enter every one."""
+    whose = rule.key(session.channel, session.conversation, session.sender)
+    return caller.sender_id == OWNER.sender_id or whose == rule.key(
+        caller.channel, session.conversation, caller.sender_id
+    )

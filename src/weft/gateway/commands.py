@@ -32,7 +32,8 @@ async def run_command(conversation: Conversation, text: str) -> str:
     Raises:
         ConfigError: there is no such command.
     """
-    word, _, rest = text.strip().partition(" ")
+    word, *more = text.split(maxsplit=1)
+    rest = more[0] if more else ""
     name = word.removeprefix("/").lower()
     if name not in COMMANDS:
         nearest = did_you_mean(f"/{name}", [f"/{known}" for known in COMMANDS])

@@ -29,21 +29,21 @@ class Conversation:
 
     @classmethod
     async def open(cls, app: App, caller: Caller, name: str, *, session_id: str = "") -> Conversation:
-        """The conversation of that name, or a session by its id.
+        """The conversation of that name, or a session by its id, even one that was closed.
 
         Raises:
             StoreError: there is no session of that id.
         """
-        store = await app.store.get()
+        store, rule = await app.store.get(), app.builder.recipe.session
         if session_id:
-            session = await store.sessions.get(session_id)
+            session = await store.sessions.reopen(session_id, rule=rule)
         else:
             session = await store.sessions.find_or_create(
                 caller.channel,
                 name,
                 caller.sender_id,
                 agent_id=caller.agent_id,
-                rule=app.builder.recipe.session,
+                rule=rule,
             )
         return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
 

@@ -12,10 +12,14 @@ from functools import cache
 from pathlib import Path
 
 
-@cache
 def this_process() -> str:
-    """This process, by a name that no other has."""
-    return f"{_place()}/{os.getpid()}/{_began(os.getpid())}"
+    """This process, by a name that no other has, not even one that was forked from it."""
+    return _named(os.getpid())
+
+
+@cache
+def _named(pid: int) -> str:
+    return f"{_place()}/{pid}/{_began(pid)}"
 
 
 def is_running(owner: str) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -13,6 +14,8 @@ from weft.tools.function import tool_from
 
 SOURCE = "Weft itself"
 _PAGE = 16_000
+_NOTE = 100
+"""Characters of a page that say where to read on."""
 _MOST = 20
 
 
@@ -21,6 +24,7 @@ class MemoryTools:
 
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
+        self._appending = asyncio.Lock()
 
     async def memory_append(self, label: str, text: str, caller: Caller) -> str:
         """Add text to the end of a memory block, on a line of its own.
@@ -29,8 +33,9 @@ class MemoryTools:
             label: The block's label, as in its tag.
             text: What to add.
         """
-        before = await self._memory.get_rendered_content(caller.agent_id, label)
-        await self._memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
+        async with self._appending:  # calls run side by side: each must see the line before its own
+            before = await self._memory.get_rendered_content(caller.agent_id, label)
+            await self._memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
         return await _now(self._memory, caller, label)
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
@@ -91,8 +96,8 @@ class MemoryTools:
 class ResultTools:
     """Reading on in a result that was cut."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, turns: Turns, page_chars: int) -> None:
+        self._turns, self._page_chars = turns, page_chars
 
     async def read_result(self, id: str, caller: Caller, offset: int = 0) -> str:  # noqa: A002
         """Read more of a tool's result that was too long to be shown.
@@ -101,7 +106,7 @@ class ResultTools:
             id: The id that the cut result names.
             offset: From which character on.
         """
-        text, length = await self._turns.read_result(caller.session_id, id, max(offset, 0), _PAGE)
+        text, length = await self._turns.read_result(caller.session_id, id, max(offset, 0), self._page_chars)
         end = max(offset, 0) + len(text)
         return text + (f"\n[{length - end} more characters from offset {end} on.]" if end < length else "")
 
@@ -119,8 +124,10 @@ def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     return [tool_from(function, source=SOURCE) for function in functions]
 
 
-def result_tools(turns: Turns) -> list[Tool]:
-    return [tool_from(ResultTools(turns).read_result, source=SOURCE)]
+def result_tools(turns: Turns, *, max_chars: int = _PAGE + _NOTE) -> list[Tool]:
+    """Reading on, by pages that are not cut themselves where results may have so many characters."""
+    page_chars = max(min(_PAGE, max_chars - _NOTE), 1)
+    return [tool_from(ResultTools(turns, page_chars).read_result, source=SOURCE)]
 
 
 async def _now(memory: MemoryStore, caller: Caller, label: str) -> str:

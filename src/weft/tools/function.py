@@ -6,8 +6,11 @@ import asyncio
 import inspect
 import json
 import re
+import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -30,7 +33,7 @@ class _Parameter:
 def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "") -> Tool:
     """The function as a tool. A parameter of the type `Caller` is filled by the program, not the model.
 
-    A function that is not async runs in a thread. What is not text is returned as JSON.
+    A function that is not async runs in a thread of its own. What is not text is returned as JSON.
 
     Raises:
         ToolError: a parameter has a type that cannot be told to a model.
@@ -54,10 +57,39 @@ def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "")
         if inspect.iscoroutinefunction(function):
             result = await function(**given)
         else:
-            result = await asyncio.to_thread(function, **given)
+            result = await _in_thread(lambda: function(**given))
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
 
     return Tool(definition=definition, run=run, source=source or function.__module__)
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """Work that may block, in a thread that nobody else waits for.
+
+    The threads that asyncio shares out are few, and the store reads in them: functions that hang would take
+    them all. This one does not keep the program from ending, either.
+    """
+    loop, context = asyncio.get_running_loop(), copy_context()
+    finished: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(outcome: tuple[Any, BaseException | None]) -> None:
+        if not finished.done():
+            finished.set_result(outcome)
+
+    def run() -> None:
+        outcome: tuple[Any, BaseException | None]
+        try:
+            outcome = (context.run(work), None)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            outcome = (None, error)
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=run, name="weft-tool", daemon=True).start()
+    result, error = await finished
+    if error is not None:
+        raise error
+    return result
 
 
 def _parameters(function: Callable[..., Any], called: str) -> tuple[list[_Parameter], str]:

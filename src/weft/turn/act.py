@@ -1,6 +1,7 @@
 """Acting: the calls of a model are run, within rules and limits, and their results go back to it.
 
-Whatever happens in a tool becomes a result that the model can read. Only cancelling the turn gets through.
+Whatever happens in a tool becomes a result that the model can read. Only cancelling the turn gets through,
+and the Ctrl-C of a person.
 """
 
 from __future__ import annotations
@@ -8,19 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from weft.errors import WeftError, did_you_mean
 from weft.store.base import Turns
-from weft.tools.base import Caller
+from weft.tools.base import Caller, Tool
 from weft.tools.registry import Offered
 from weft.tools.rules import RuleWatch
 from weft.types.message import Message, ToolCall
-from weft.types.reply import Event, ToolFinished, ToolStarted
+from weft.types.reply import Event, Reply, ToolFinished, ToolStarted
 from weft.types.rules import ToolRule
+from weft.wire import clean
 
 _log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 5.0
+"""So long a call that is to end may take to clean up; then it is left behind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +41,11 @@ class ToolLimits:
 class _Outcome:
     text: str
     failed: bool = False
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class Actor:
-    """Runs the calls of one turn. `results` are those of the last round, in the order of its calls."""
+    """Runs the calls of one turn. `ending` is what came of the call that ended it, if one did."""
 
     def __init__(
         self,
@@ -53,13 +59,27 @@ class Actor:
         self._offered, self._limits, self._caller, self._kept = offered, limits, caller, kept
         self._watch = RuleWatch(rules)
         self.warnings = (*offered.warnings, *self._watch.unmet([d.name for d in offered.definitions]))
+        self._names = {clean.name(each.name): each.name for each in offered.definitions}
+        self._calls: Sequence[ToolCall] = ()
+        self._outcomes: dict[int, _Outcome] = {}
         self.rounds = 0
-        self.results: tuple[Message, ...] = ()
         self.ended = False
+        self.ending = ""
+
+    @property
+    def results(self) -> tuple[Message, ...]:
+        """What came of the calls of the last round so far, in their order."""
+        found = self._outcomes
+        return tuple(_result(call, found[at]) for at, call in enumerate(self._calls) if at in found)
 
     @property
     def exhausted(self) -> bool:
         return self.rounds >= self._limits.max_rounds
+
+    def understood(self, reply: Reply) -> Reply:
+        """The reply with calls by the names that tools have here: providers do not take every letter."""
+        calls = tuple(replace(call, name=self._names.get(call.name, call.name)) for call in reply.tool_calls)
+        return replace(reply, tool_calls=calls)
 
     def runs(self, calls: Sequence[ToolCall]) -> bool:
         """Whether these calls are ours to run; a tool that is only declared runs at the caller's."""
@@ -69,61 +89,70 @@ class Actor:
     async def act(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event]:
         """Run the calls of one reply side by side, where no rule wants one before another."""
         self.rounds += 1
-        outcomes: dict[int, _Outcome] = {}
+        self._calls, self._outcomes = calls, {}
         running: dict[asyncio.Task[_Outcome], int] = {}
         try:
             for at, call in enumerate(calls):
                 if self._watch.waits(call.name):
-                    async for event in self._finished(running, calls, outcomes):
+                    async for event in self._finished(running):
                         yield event
                 yield ToolStarted(call)
                 refusal = self._watch.refusal(call.name)
                 if refusal is not None:
-                    outcomes[at] = _Outcome(f"error: {refusal}", failed=True)
-                    yield ToolFinished(call, outcomes[at].text, failed=True)
+                    self._outcomes[at] = _Outcome(f"error: {refusal}", failed=True)
+                    yield ToolFinished(call, self._outcomes[at].text, failed=True)
                     continue
                 self._watch.called(call.name)
                 running[asyncio.create_task(self._run(call))] = at
-            async for event in self._finished(running, calls, outcomes):
+            async for event in self._finished(running):
                 yield event
         finally:
             await _stopped(running)
-        now = datetime.now(UTC)
-        self.results = tuple(_result(call, outcomes[at].text, now) for at, call in enumerate(calls))
-        self.ended = self._watch.ends([call.name for at, call in enumerate(calls) if not outcomes[at].failed])
+        done = [at for at in range(len(calls)) if not self._outcomes[at].failed]
+        self.ended = self._watch.ends([calls[at].name for at in done])
+        self.ending = next((self._outcomes[at].text for at in done if self._watch.ends([calls[at].name])), "")
 
-    async def _finished(
-        self,
-        running: dict[asyncio.Task[_Outcome], int],
-        calls: Sequence[ToolCall],
-        outcomes: dict[int, _Outcome],
-    ) -> AsyncGenerator[Event]:
+    async def _finished(self, running: dict[asyncio.Task[_Outcome], int]) -> AsyncGenerator[Event]:
         """Wait for the running calls, and tell of each as it ends."""
         while running:
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 at = running.pop(task)
-                outcome = outcomes[at] = task.result()
+                call, outcome = self._calls[at], task.result()
+                self._outcomes[at] = outcome
                 if not outcome.failed:
-                    self._watch.succeeded(calls[at].name)
-                yield ToolFinished(calls[at], outcome.text, failed=outcome.failed)
+                    self._watch.succeeded(call.name)
+                yield ToolFinished(call, outcome.text, failed=outcome.failed)
 
     async def _run(self, call: ToolCall) -> _Outcome:
-        """One call, contained: an error of any kind is told to the model."""
+        """One call within its time. A tool that does not end when it must is left behind."""
         tool = self._offered.tools.get(call.name)
         if tool is None:
             names = [definition.name for definition in self._offered.definitions]
             return _Outcome(f"error: there is no tool {call.name!r}: {did_you_mean(call.name, names)}", True)
+        work = asyncio.create_task(self._contained(tool, call))
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                text = await tool.run(call.arguments, self._caller)
+            done, _ = await asyncio.wait({work}, timeout=self._limits.seconds)
+        finally:
+            await _stopped({work})
+        if done:
+            return work.result()
+        return _Outcome(f"error: it took longer than {self._limits.seconds:g} seconds and was ended.", True)
+
+    async def _contained(self, tool: Tool, call: ToolCall) -> _Outcome:
+        """One call: an error of any kind is told to the model."""
+        try:
+            text = await tool.run(call.arguments, self._caller)
             return _Outcome(await self._within_limit(call.name, text))
-        except TimeoutError:
-            return _Outcome(
-                f"error: it took longer than {self._limits.seconds:g} seconds and was ended.", True
-            )
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            failed = "error: the tool failed: something that it waited for was cancelled"
         except WeftError as error:
             failed = f"error: {error}"
+        except SystemExit as error:  # a library may mean to end its own program, and it would end ours
+            failed = f"error: the tool failed: SystemExit: {error}"
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code: the turn goes on
             _log.exception("the tool %s failed", call.name, extra={"tool": call.name})
             failed = f"error: the tool failed: {type(error).__name__}: {error}"
@@ -144,14 +173,22 @@ class Actor:
 
 
 async def _stopped(running: Iterable[asyncio.Task[_Outcome]]) -> None:
-    """End what still runs when the turn is given up."""
-    tasks = tuple(running)
+    """End what still runs, and wait until it has cleaned up, but not for ever."""
+    tasks = {task for task in running if not task.done()}
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    if tasks:
+        _, left = await asyncio.wait(tasks, timeout=_GRACE_SECONDS)
+        if left:
+            _log.warning("%d calls did not end when they were told to: they are left behind", len(left))
 
 
-def _result(call: ToolCall, text: str, at: datetime) -> Message:
+def _result(call: ToolCall, outcome: _Outcome) -> Message:
     return Message(
-        role="tool", content=text, tool_call_id=call.id, tool_name=call.name, timestamp=at, origin="tool"
+        role="tool",
+        content=outcome.text,
+        tool_call_id=call.id,
+        tool_name=call.name,
+        timestamp=outcome.at,
+        origin="tool",
     )

@@ -13,6 +13,8 @@ from weft.context.window import is_complete, open_window
 from weft.errors import ProviderError
 from weft.providers.base import Provider
 from weft.store.base import MessageLog
+from weft.tokens import count
+from weft.turn.classify import chosen_model
 from weft.types.context import Context
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
@@ -23,6 +25,8 @@ from weft.types.records import Fold, Tail
 Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
 """Makes one summary of an earlier summary, which may be empty, and of what was said after it."""
 
+_MOST_CHUNKS = 10
+"""A conversation that is far too long, as after a change to a small model, is folded over several turns."""
 _TASK = (
     "You keep the record of a conversation. Write one summary of what is below, in the order in which things "
     "came up. Keep names, numbers, dates, decisions, promises, open questions, and instructions that still "
@@ -36,14 +40,16 @@ def to_fold(
 ) -> int:
     """The number of the last message that should be in the summary; that of the last fold if no more should.
 
-    So much is left that the next turns have room to grow: two thirds of the limits.
+    So much is left that the next turns have room to grow: two thirds of the limits. Without a limit of its
+    own the history may fill the window.
     """
+    most = limits.ceiling if limits.history_tokens is None else limits.history_tokens
     rule = replace(
         rule,
         strategy="truncate",
         keep_recent=len(tail.entries) if rule.max_messages is None else max(1, rule.max_messages * 2 // 3),
     )
-    window = open_window(tail, rule, history_tokens=limits.history_tokens, per_message=per_message)
+    window = open_window(tail, rule, history_tokens=most, per_message=per_message)
     if not window.limited_by:
         return before.last if before else 0
     return tail.messages_before + window.cuts[window.first]
@@ -52,16 +58,19 @@ def to_fold(
 async def fold(
     log: MessageLog, session_id: str, *, before: Fold | None, last: int, rule: HistoryRule, by: Summarizer
 ) -> Fold | None:
-    """Fold everything up to a message into the summary, a chunk of whole exchanges at a time.
+    """Fold what comes up to a message into the summary, a chunk of whole exchanges at a time.
 
-    Each chunk is kept as soon as it is there: what was paid for once is not asked for again.
+    What is more than some chunks is left for the next turn: the person waits for an answer. Each chunk is
+    kept as soon as it is there: what was paid for once is not asked for again.
 
     Raises:
         ProviderError: the model gave no summary. What was folded before that stays folded.
     """
     newest = before
-    while (newest.last if newest else 0) < last:
+    for _ in range(_MOST_CHUNKS):
         start = newest.last if newest else 0
+        if start >= last:
+            break
         end, chunk = await _chunk(log, session_id, start, last, rule.chunk_size)
         batches = [message for batch in _batches(chunk) if is_complete(batch) for message in batch]
         text = newest.text if newest else ""
@@ -98,12 +107,19 @@ def _batches(messages: Sequence[Message]) -> list[list[Message]]:
     return batches
 
 
+async def nobody(before: str, messages: Sequence[Message]) -> str:
+    """Stands where no model may be asked and nothing may be written: a look at the context."""
+    raise ProviderError("a look at the context asks no model.")
+
+
 def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
     """A model that writes summaries: the one that answers, or another of the same provider."""
+    window = chosen_model(provider.info, model).window
 
     async def by(before: str, messages: Sequence[Message]) -> str:
-        parts = [f"The summary so far:\n{before}"] if before else []
-        parts.append("What was said" + (" after it:" if before else ":") + "\n" + transcript(messages))
+        parts = [f"The summary so far:\n{_within(before, window and window // 4)}"] if before else []
+        told = transcript(messages, max_tokens=window and window // 2)
+        parts.append("What was said" + (" after it:" if before else ":") + "\n" + told)
         context = Context(
             system_prompt=_TASK,
             current_message="\n\n".join(parts),
@@ -114,8 +130,11 @@ def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
     return by
 
 
-def transcript(messages: Sequence[Message]) -> str:
-    """What was said, a line each; what was called and what came of it too."""
+def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) -> str:
+    """What was said, a line each; what was called and what came of it too.
+
+    Where that is more than so many tokens, every long line is cut, so that the model can read all of them.
+    """
     lines = []
     for message in messages:
         speaker = {"user": "User", "assistant": "Assistant"}.get(
@@ -123,4 +142,17 @@ def transcript(messages: Sequence[Message]) -> str:
         )
         calls = "".join(f" [called {call.name} {dict(call.arguments)}]" for call in message.tool_calls)
         lines.append(f"{speaker}: {' '.join(without_labels(message.content).split())}{calls}")
+    if max_tokens is not None and sum(map(count, lines)) > max_tokens:
+        lines = [_within(line, max_tokens // len(lines)) for line in lines]
     return "\n".join(lines)
+
+
+def _within(text: str, max_tokens: int | None) -> str:
+    return text if max_tokens is None else shortened(text, max_tokens, price=count)
+
+
+def shortened(text: str, most: int, *, price: Callable[[str], int]) -> str:
+    """The beginning of a text that costs no more than that."""
+    while text and (cost := price(text)) > most:
+        text = text[: min(len(text) * most // cost, len(text) - 1)]
+    return text

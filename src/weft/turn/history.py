@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from weft.errors import ConfigError, ProviderError
 from weft.store.base import MessageLog
 from weft.tokens import Counter
-from weft.turn.fold import Summarizer, fold, to_fold
+from weft.turn.fold import Summarizer, fold, nobody, shortened, to_fold, transcript
 from weft.types.limits import ContextConfig, ModelContextLimits, RecursiveSummarization, Truncate
+from weft.types.message import Message
 from weft.types.recipe import HistoryRule
 from weft.types.records import Fold, Tail
 
@@ -65,13 +67,36 @@ async def read_history(talk: Conversation) -> History:
             "This history is long enough to be summarised, and that needs a model: "
             "use Truncate, or give the app a provider."
         )
+    if talk.summarizer is nobody:
+        note = "The next message has the older part of the history summarised; a look at it asks no model."
+        return History(tail=tail, fold=before, notes=(note,))
+    by = _shrinking(talk.summarizer, talk)
     notes: tuple[str, ...] = ()
     try:
-        await fold(talk.log, talk.session_id, before=before, last=last, rule=talk.rule, by=talk.summarizer)
+        await fold(talk.log, talk.session_id, before=before, last=last, rule=talk.rule, by=by)
     except ProviderError as error:
         notes = (f"The history could not be summarised, so its older part is left out this time: {error}",)
     newest = await talk.log.fold(talk.session_id)
+    if not notes and newest is not None and newest.last < last:
+        notes = (f"The history is folded bit by bit: up to message {newest.last} of {last} by now.",)
     return History(tail=await _tail(talk, newest), fold=newest, notes=notes)
+
+
+def _shrinking(by: Summarizer, talk: Conversation) -> Summarizer:
+    """Summaries that are never longer than what they stand for, nor than a third of the history's room.
+
+    Folding leaves two thirds of that room to the messages; and a model may answer with more than it was told.
+    """
+    limits = (talk.rule.max_tokens, talk.limits.history_tokens, talk.limits.ceiling)
+    most = min(limit for limit in limits if limit is not None) // 3
+    price = talk.counter.text
+
+    async def shrunk(before: str, messages: Sequence[Message]) -> str:
+        text = (await by(before, messages)).strip()
+        told = price(before) + price(transcript(messages))
+        return shortened(text, min(most, told), price=price)
+
+    return shrunk
 
 
 async def _tail(talk: Conversation, folded: Fold | None) -> Tail:

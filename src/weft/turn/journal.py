@@ -23,25 +23,34 @@ INTERRUPTED = "[No answer: the program ended before it came.]"
 
 @dataclass(slots=True, kw_only=True)
 class Journal:
-    """One turn's record. Without a store it remembers nothing beyond the turn."""
+    """One turn's record. Without a store it remembers nothing beyond the turn.
+
+    `unfinished` are the pieces of an answer that is not a step yet.
+    """
 
     turns: Turns | None = None
     session_id: str = ""
     turn_id: str = ""
     asked: Message = Message(role="user", content="")
     steps: list[Message] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
     is_open: bool = False
 
     async def begin(self, text: str) -> None:
         """Keep the message before anything is done with it."""
         self.asked = Message(role="user", content=text, timestamp=datetime.now(UTC))
         if self.turns is not None:
-            self.turn_id = await self.turns.begin(self.session_id, text)
-            self.is_open = True
+            beginning = asyncio.ensure_future(self.turns.begin(self.session_id, text))
+            try:
+                await asyncio.shield(beginning)
+            finally:  # who is stopped meanwhile must know the turn, to end it
+                self.turn_id = await beginning
+                self.is_open = True
 
     async def step(self, *messages: Message) -> None:
         """Keep what was done: calls before they are made, results when they are there."""
         self.steps += messages
+        self.unfinished.clear()
         if self.turns is not None:
             await self.turns.step(self.turn_id, *messages)
 
@@ -49,13 +58,17 @@ class Journal:
         """Both sides of the exchange, what was done between them, and the receipt: at once."""
         if self.turns is not None:
             said = (self.asked, *self.steps, *((answer,) if answer else ()))
-            await self.turns.finish(self.turn_id, receipt or Receipt(), *said)
-            self.is_open = False
+            ending = asyncio.ensure_future(self.turns.finish(self.turn_id, receipt or Receipt(), *said))
+            try:
+                await asyncio.shield(ending)
+            finally:  # who is stopped while this is written leaves an answered turn
+                self.is_open = ending.done() and (ending.cancelled() or ending.exception() is not None)
 
-    async def cancel(self, text: str) -> None:
+    async def cancel(self) -> None:
         """Keep what was said until somebody stopped it. A second stop does not undo this."""
         if self.turns is not None and self.is_open:
             self.is_open = False
+            text = "".join(self.unfinished)
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
             await asyncio.shield(
                 self.turns.fail(self.turn_id, "it was cancelled", self.asked, *self.steps, note)

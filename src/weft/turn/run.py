@@ -27,6 +27,7 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
+from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.rules import ToolRule
 
@@ -59,18 +60,15 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     if not message.strip():
         raise EmptyMessage
     journal = Journal(turns=turn.turns, session_id=turn.caller.session_id)
-    unfinished: list[str] = []
     try:
         await journal.begin(message)
         async with aclosing(_answer(turn, message, journal)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    unfinished.append(event.text)
-                else:
-                    unfinished.clear()
+                    journal.unfinished.append(event.text)
                 yield event
     except (asyncio.CancelledError, GeneratorExit):
-        await journal.cancel("".join(unfinished))
+        await journal.cancel()
         raise
     except Exception as error:
         await journal.fail(str(error))
@@ -88,7 +86,7 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
         async with aclosing(turn.provider.stream(context)) as events:
             async for event in events:
                 if isinstance(event, Done):
-                    replies.append(event.reply)
+                    replies.append(actor.understood(event.reply))
                 else:
                     yield event
         if len(replies) == actor.rounds:
@@ -97,19 +95,27 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
         if not calls or actor.exhausted or not actor.runs(calls):
             break
         await journal.step(said(replies[-1]))
-        async with aclosing(actor.act(calls)) as acts:
-            async for event in acts:
-                yield event
-        await journal.step(*actor.results)
+        try:
+            async with aclosing(actor.act(calls)) as acts:
+                async for event in acts:
+                    yield event
+        finally:
+            await journal.step(*actor.results)
         if actor.ended:
             break
         if actor.exhausted:
             await journal.step(_note(_ENOUGH.format(rounds=actor.rounds)))
-        context = with_steps(first, journal.steps, cuttable=turn.builder.recipe.history.strategy != "none")
+        context = _grown(first, journal, turn.builder.recipe)
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
     await journal.finish(None if actor.ended else said(reply), receipt)
     yield Done(replace(reply, receipt=receipt))
+
+
+def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:
+    """The request of the next round, as the recipe deals with one that is too large."""
+    cuttable, send = recipe.history.strategy != "none", recipe.overflow == "send"
+    return with_steps(first, journal.steps, cuttable=cuttable, send=send)
 
 
 async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> Context:
@@ -133,7 +139,13 @@ async def _routed(turn: Turn, message: str) -> Turn:
     found = await route(turn.provider, message, turn.routing)
     if not found.model:
         return turn
-    return replace(turn, model=chosen_model(turn.provider.info, found.model), provider_reason=found.why)
+    model = chosen_model(turn.model or turn.provider.info, found.model)
+    learned = await turn.turns.ratio(model.id) if turn.turns is not None else None
+    return replace(
+        turn,
+        model=replace(model, tokens_ratio=learned or model.tokens_ratio),
+        provider_reason=found.why,
+    )
 
 
 async def _offered(turn: Turn, message: str) -> Offered:
@@ -144,7 +156,7 @@ def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
     """What the person reads: the last answer, or what came of the call that ended the turn."""
     reply = replace(last, turn_id=journal.turn_id)
     if actor.ended:
-        return replace(reply, text=last.text or actor.results[-1].content, tool_calls=())
+        return replace(reply, text=last.text or actor.ending, tool_calls=())
     if actor.exhausted:
         return replace(reply, text=last.text or _NO_ANSWER.format(rounds=actor.rounds), tool_calls=())
     return reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -76,6 +76,14 @@ class SessionRule:
         if self.ignore == "conversation":
             return channel, "", sender
         return (channel, conversation, "") if self.ignore == "sender" else (channel, conversation, sender)
+
+    def goes_on(self, session: Session, now: datetime) -> bool:
+        """Whether a session is still the one to speak in: open, and not idle for too long."""
+        if session.closed_at is not None:
+            return False
+        if self.idle_minutes is None or session.active_at is None:
+            return True
+        return now - session.active_at <= timedelta(minutes=self.idle_minutes)
 
     def id_for(self, channel: str, conversation: str, sender: str) -> str:
         """The id this rule gives, such as `{channel}_{conversation}`, or an empty one."""

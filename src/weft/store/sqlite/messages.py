@@ -17,7 +17,6 @@ from weft.types.message import Message
 from weft.types.records import Entry, Fold, Tail
 
 _PAGE = 256
-_PRICES = {"exact": "tokens", "chars/4": "chars / 4", "chars/5": "chars / 5"}
 _SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"}
 
 
@@ -95,7 +94,9 @@ def append_messages(
         chars = len(message.content) + (len(calls_json(message)) if message.tool_calls else 0)
         seq += 1
         batch += message.role == "user" or not batch
-        tokens, chars4, chars5 = tokens + price, chars4 + chars // 4, chars5 + chars // 5
+        tokens += price
+        chars4 += COUNTERS["chars/4"].message(message)
+        chars5 += COUNTERS["chars/5"].message(message)
         db.execute(
             f"insert into messages(session_id, seq, batch, {MESSAGE_COLUMNS}, tokens, chars, sum_tokens, "
             f"sum_chars4, sum_chars5, created_at) values({', '.join('?' * 18)})",
@@ -116,43 +117,57 @@ class _Reach(NamedTuple):
 
 def _tail(db: apsw.Connection, counter: Counter, reach: _Reach) -> Tail:
     """Pages from the end until a limit is passed: the cost does not grow with what is not shown."""
-    price, total = _PRICES[counter.name], _SUMS[counter.name]
+    total = _SUMS[counter.name]
     session_id, after, max_tokens, max_messages = reach
     folded = 0
     if after:
         at = f"select {total} from messages where session_id = ? and seq <= ? order by seq desc limit 1"
         folded = db.execute(at, (session_id, after)).get or 0
     query = (
-        f"select {MESSAGE_COLUMNS}, {price}, seq, {total} from messages "
+        f"select {MESSAGE_COLUMNS}, tokens, seq, {total} from messages "
         "where session_id = ? and seq < ? and seq > ? order by seq desc limit ?"
     )
-    rows: list[tuple[Any, ...]] = []
+    found: list[_Found] = []
     spent, before = 0, 1 << 62
     while True:
         page = list(db.execute(query, (session_id, before, after, _PAGE)))
         for row in page:
-            rows.append(row)
-            spent += row[-3]
-            if _passed(spent, max_tokens) or _passed(len(rows), max_messages):
-                return _cut(rows, after, folded)
+            found.append(_found(row, counter))
+            spent += found[-1].entry.tokens
+            if _passed(spent, max_tokens) or _passed(len(found), max_messages):
+                return _cut(found, after, folded)
         if len(page) < _PAGE:
-            return _cut(rows, after, folded)
+            return _cut(found, after, folded)
         before = page[-1][-2]
+
+
+class _Found(NamedTuple):
+    """An entry with its number, and what all up to it cost."""
+
+    entry: Entry
+    seq: int
+    total: int
+
+
+def _found(row: Any, counter: Counter) -> _Found:
+    """Tokens were counted when the message was written; characters are counted now, which costs nothing."""
+    message = message_from(row[:9])
+    return _Found(Entry(message, counter.message(message) if counter.chars_per_token else row[-3]), *row[-2:])
 
 
 def _passed(amount: int, limit: int | None) -> bool:
     return limit is not None and amount > limit
 
 
-def _cut(rows: list[tuple[Any, ...]], after: int, folded: int) -> Tail:
-    """Rows from the newest to the oldest, as a tail from the oldest to the newest."""
-    if not rows:
+def _cut(found: list[_Found], after: int, folded: int) -> Tail:
+    """From the newest to the oldest, as a tail from the oldest to the newest."""
+    if not found:
         return Tail(messages_before=after, messages_folded=after, tokens_folded=folded)
-    oldest = rows[-1]
+    oldest = found[-1]
     return Tail(
-        entries=[Entry(message_from(row[:9]), row[-3]) for row in reversed(rows)],
-        messages_before=oldest[-2] - 1,
-        tokens_before=oldest[-1] - oldest[-3] - folded,
+        entries=[each.entry for each in reversed(found)],
+        messages_before=oldest.seq - 1,
+        tokens_before=oldest.total - oldest.entry.tokens - folded,
         messages_folded=after,
         tokens_folded=folded,
     )

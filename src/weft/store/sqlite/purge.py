@@ -65,6 +65,7 @@ def _purge(db: apsw.Connection, text: str, blocks: Sequence[MaskedBlock]) -> int
     found = len(blocks)
     for block in blocks:
         _replace(db, block)
+    found += _forget_folds(db, text)
     stale = _holding(db, text, [block.block_id for block in blocks])
     for tables, wanted, put in ((_PLAIN, text, mark), (_JSON, dump_json(text)[1:-1], dump_json(mark)[1:-1])):
         for table, columns in tables.items():
@@ -79,6 +80,19 @@ def _purge(db: apsw.Connection, text: str, blocks: Sequence[MaskedBlock]) -> int
     db.execute("insert into items_fts(items_fts) values('optimize')")
     db.execute("insert or replace into purges values(?, ?, ?)", (name, time.time(), found))
     return found
+
+
+def _forget_folds(db: apsw.Connection, text: str) -> int:
+    """Drop summaries made from messages with the text: a model may have put it in words of its own.
+
+    What they stood for is shown again, and summarised anew when it must be.
+    """
+    db.execute(
+        "delete from folds where exists(select 1 from messages where messages.session_id = folds.session_id "
+        "and messages.seq <= folds.last and (instr(content, ?1) or instr(tool_calls, ?2)))",
+        (text, dump_json(text)[1:-1]),
+    )
+    return int(db.changes())
 
 
 def _replace(db: apsw.Connection, block: MaskedBlock) -> None:

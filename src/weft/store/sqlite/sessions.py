@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import apsw
 
@@ -31,19 +32,43 @@ class SqliteSessions:
         """The open session of this conversation, or a new one if there is none or it has been idle."""
 
         def work(db: apsw.Connection) -> Session:
-            key = rule.key(channel, conversation, sender)
-            found = db.execute(
-                f"select {_COLUMNS} from sessions where id = (select session_id from bindings "
-                "where channel = ? and conversation = ? and sender = ?)",
-                key,
-            ).fetchone()
-            if found is not None and found[7] is None and not _idle(found[6], rule):
-                return _session(found)
+            found = _bound(db, rule.key(channel, conversation, sender))
+            if found is not None and rule.goes_on(found, datetime.now(UTC)):
+                return found
             if found is not None:
-                _close(db, found[0])
+                _close(db, found.id)
             return _new(db, (channel, conversation, sender), agent_id, rule)
 
         return await self._database.write(work)
+
+    async def find_open(
+        self, channel: str, conversation: str, sender: str, *, rule: SessionRule = PLAIN_RULE
+    ) -> Session | None:
+        """The open session of this conversation, if there is one and it has not been idle."""
+        key = rule.key(channel, conversation, sender)
+        found = await self._database.read(lambda db: _bound(db, key))
+        return found if found is not None and rule.goes_on(found, datetime.now(UTC)) else None
+
+    async def reopen(self, session_id: str, *, rule: SessionRule = PLAIN_RULE) -> Session:
+        """Go on with a session, in the place of the one that its conversation is in now.
+
+        Raises:
+            StoreError: there is none of that id.
+        """
+        session = await self.get(session_id)
+        key = rule.key(session.channel, session.conversation, session.sender)
+
+        def work(db: apsw.Connection) -> None:
+            now = _bound(db, key)
+            if now is not None and now.id != session_id:
+                _close(db, now.id)
+            db.execute(
+                "update sessions set closed_at = null, active_at = ? where id = ?", (time.time(), session_id)
+            )
+            db.execute("insert or replace into bindings values(?, ?, ?, ?)", (*key, session_id))
+
+        await self._database.write(work)
+        return await self.get(session_id)
 
     async def new(
         self,
@@ -93,8 +118,14 @@ class SqliteSessions:
         await self._database.write(lambda db: _close(db, session_id))
 
 
-def _idle(active_at: float, rule: SessionRule) -> bool:
-    return rule.idle_minutes is not None and time.time() - active_at > rule.idle_minutes * 60
+def _bound(db: apsw.Connection, key: tuple[str, str, str]) -> Session | None:
+    """The session that a conversation is in, open or closed."""
+    row = db.execute(
+        f"select {_COLUMNS} from sessions where id = (select session_id from bindings "
+        "where channel = ? and conversation = ? and sender = ?)",
+        key,
+    ).fetchone()
+    return None if row is None else _session(row)
 
 
 def _close(db: apsw.Connection, session_id: str) -> None:

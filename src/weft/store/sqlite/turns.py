@@ -15,6 +15,7 @@ from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
 from weft.tokens import COUNTERS
 from weft.types.message import Message
+from weft.types.neutral import sendable
 from weft.types.receipt import Receipt
 from weft.types.records import OpenTurn
 
@@ -125,9 +126,12 @@ class SqliteTurns:
         ]
 
     async def keep_result(self, session_id: str, tool: str, content: str) -> str:
-        """Keep the whole of a result that is too long to be shown; its id."""
+        """Keep the whole of a result that is too long to be shown; its id.
+
+        A NUL is replaced, because SQLite takes it for the end of a text.
+        """
         result_id = new_id()
-        row = (result_id, session_id, storable(tool), storable(content), time.time())
+        row = (result_id, session_id, storable(tool), sendable(content)[0], time.time())
         await self._database.write(
             lambda db: db.execute("insert into results values(?, ?, ?, ?, ?)", row).get
         )
