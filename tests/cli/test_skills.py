@@ -1,8 +1,11 @@
 """`weft skills try`: what a call of a skill's tool would run, and running it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -84,3 +87,25 @@ def test_a_valid_skill_lists_its_tools_and_a_wrong_file_names_line_and_key(home:
     assert done.returncode != 0
     assert "tools.json" in done.stderr
     assert "'tolls'" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_ended_or_loses_the_terminal_leaves_no_program_behind(
+    home: Path, number: signal.Signals
+) -> None:
+    told = home / "told"
+    script = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    tools = described([{"param": "text"}], binary="python3", subcommand="-c")
+    (home / "workspace" / "skills" / "notes" / "tools.json").write_text(json.dumps(tools), "utf-8")
+    command = [sys.executable, "-m", "weft", "skills", "try", "notes", "add_note", "--run"]
+    environ = {"WEFT_HOME": str(home), "PATH": os.environ["PATH"]}
+
+    with subprocess.Popen([*command, json.dumps({"text": script})], env=environ) as child:
+        ends = time.monotonic() + 60
+        while not (told.exists() and told.read_text()) and time.monotonic() < ends:
+            time.sleep(0.05)
+        child.send_signal(number)
+        assert child.wait(timeout=30) == 128 + number
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)

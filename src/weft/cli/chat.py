@@ -53,7 +53,7 @@ def chat(
     """Talk in the terminal; what is said is remembered."""
     config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
 
-    async def work() -> None:
+    async def work() -> int:
         assistant = await connect(config)
         try:
             conversation = await Conversation.open(assistant, PERSON, "chat", session_id=session)
@@ -65,11 +65,13 @@ def chat(
             lines = piped_lines()
             if sys.stdin.isatty():
                 lines = typed_lines(await _greet(conversation), out)
-            await converse(_Talk(conversation), lines, out)
+            return await converse(_Talk(conversation), lines, out, err)
         finally:
             await assistant.close()
 
-    run(work())
+    failed = run(work())
+    if failed and not sys.stdin.isatty():
+        raise typer.Exit(1)
 
 
 async def _greet(conversation: Conversation) -> list[str]:

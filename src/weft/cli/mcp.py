@@ -71,7 +71,8 @@ async def _serve(config: Config, agent: str, place: _Place | None) -> None:
         if place is None:
             # A thread waits for standard input and cannot be interrupted: Ctrl-C ends the process at once.
             # What was written is safe; nothing else needs an orderly end.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
             if sys.stdin.isatty():
                 typer.echo("weft: waiting for a program that speaks MCP; Ctrl-C ends it.", err=True)
             await server.run_stdio_async()
