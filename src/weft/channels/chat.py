@@ -16,10 +16,9 @@ from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.markup import escape
 
-from weft.channels.growing import GrowingText
+from weft.channels.growing import GrowingText, drawn
 from weft.errors import WeftError
 from weft.types.message import ToolCall
 from weft.types.neutral import printable
@@ -67,7 +66,7 @@ async def chat(talk: Talk, lines: AsyncIterator[str], out: Console, err: Console
 def show(text: str, out: Console) -> None:
     """Markdown, drawn for a person and plain for a program."""
     if out.is_terminal:
-        out.print(Markdown(printable(text)))
+        out.print(drawn(text))
     else:
         out.file.write(f"{text}\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from types import TracebackType
 from typing import Self
 
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from weft.types.neutral import printable
 
+_ENTITY = re.compile(r"&#\w{1,8};")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
@@ -34,6 +36,18 @@ def split_complete(text: str) -> tuple[str, str]:
         elif not fence and not line.strip() and line.endswith("\n"):
             end = at
     return text[:end], text[end:]
+
+
+def drawn(text: str) -> Markdown:
+    """Markdown for a screen. It draws no control character that was written as an entity (`&#x202e;`), and
+    a link with its address, since the words of a link may name another one."""
+    return Markdown(_ENTITY.sub(_harmless, printable(text)), hyperlinks=False)
+
+
+def _harmless(entity: re.Match[str]) -> str:
+    character = unescape(entity[0])
+    shown = printable(character)
+    return entity[0] if shown == character else shown
 
 
 class GrowingText:
@@ -74,8 +88,13 @@ class GrowingText:
             return
         complete, self._rest = split_complete(self._rest + printable(text))
         self._flush(complete)
-        lines = self._rest.splitlines()[-max(self._out.height - 4, 4) :]
-        self._live.update(Text("\n".join(lines)))
+        self._live.update(self._end(max(self._out.height - 4, 4)))
+
+    def _end(self, lines: int) -> Text:
+        """The last lines of the rest, as the screen breaks them: of more than fits it shows the start."""
+        width = self._out.width
+        wrapped = Text(self._rest[-lines * width :]).wrap(self._out, width)
+        return Text("\n").join(wrapped[-lines:])
 
     def line(self, text: str, *, mark: str) -> None:
         """A line of ours between pieces of the answer. A program that reads a pipe does not get it."""
@@ -91,4 +110,4 @@ class GrowingText:
             if self._drew:
                 self._out.print()
             self._drew = True
-            self._out.print(Markdown(text))
+            self._out.print(drawn(text))
