@@ -256,7 +256,8 @@ def _claude_code(config: Config) -> Provider:
     """Claude Code works in the workspace, unless the settings say where."""
     folder = config.claude_code.working_dir or str(config.workspace or config.paths.workspace)
     settings = replace(config.claude_code, working_dir=folder if Path(folder).expanduser().is_dir() else None)
-    row = known(config.model or "claude-")
+    # Its own names for models, such as `sonnet`, stand for some Claude too.
+    row = known(config.model if config.model and config.model.startswith("claude-") else "claude-")
     info = ModelInfo(
         id=config.model or "",
         provider="claude_code",

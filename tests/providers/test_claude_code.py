@@ -11,6 +11,8 @@ import pytest
 
 import weft
 from fake_claude import FakeClaude, delta, install, result
+from weft.app import make_provider
+from weft.config import Config
 from weft.providers.claude_code import ClaudeCode, ClaudeCodeSettings
 from weft.types.reply import Done, TextDelta
 
@@ -338,3 +340,10 @@ async def test_the_folder_can_be_set_and_no_file_is_written_without_servers(
     assert (first["folder"], first["settings"]) == (str(elsewhere), None)
     assert json.loads(second["settings"])["mcpServers"]["tide"]["command"] == "npx"
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "window"), [(None, 200_000), ("sonnet", 200_000), ("claude-sonnet-5", 1_000_000)]
+)
+def test_its_own_names_of_models_have_the_window_of_a_claude(model: str | None, window: int) -> None:
+    assert make_provider("claude_code", Config(model=model), {}).info.max_tokens == window
