@@ -62,10 +62,11 @@ def test_it_runs_when_it_is_told_to(home: Path) -> None:
     ("words", "code", "said"),
     [
         (("nots", "add_note"), 2, "There is no skill 'nots': did you mean 'notes'?"),
-        (("notes", "add_not"), 1, "There is no tool 'add_not': did you mean 'add_note'?"),
+        (("notes", "add_not"), 2, "There is no tool 'add_not': did you mean 'add_note'?"),
         (("notes", "add_note", "{"), 2, "The arguments are not JSON"),
         (("notes", "add_note", "[1]"), 2, "The arguments are not a JSON object"),
-        (("notes", "add_note", "{}"), 1, "missing parameter: text"),
+        (("notes", "add_note", "[" * 50_000), 2, "The arguments are nested too deeply"),
+        (("notes", "add_note", "{}"), 2, "missing parameter: text"),
         (("plain", "add_note"), 2, "The skill has no tools"),
     ],
 )
@@ -84,9 +85,23 @@ def test_a_valid_skill_lists_its_tools_and_a_wrong_file_names_line_and_key(home:
     (folder / "tools.json").write_text('{\n "tools": [],\n "tolls": 1\n}', "utf-8")
     done = tried(home, "validate", str(folder))
 
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "tools.json" in done.stderr
     assert "'tolls'" in done.stderr
+
+
+def test_names_of_skills_and_of_files_cannot_move_the_cursor(home: Path) -> None:
+    skills = home / "workspace" / "skills"
+    notes = '---\nname: "no\\e]0;x\\a"\ndescription: "\\e[31mred"\n---\n'
+    (skills / "notes" / "SKILL.md").write_text(notes, "utf-8")
+    (skills / "bro\x1b[2Jken").mkdir()
+    (skills / "bro\x1b[2Jken" / "SKILL.md").write_text("---\nname: [\n---\n", "utf-8")
+
+    for words in (("list",), ("validate", str(skills / "notes"))):
+        done = tried(home, *words)
+        assert done.returncode == 0
+        assert "\\x1b[31mred" in done.stdout
+        assert "\x1b" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 import typer
-from rich.markup import escape
 
 from weft.app import choose_provider
 from weft.app import open as open_store
-from weft.cli.options import AsJson, Workspace, out, run
+from weft.cli.options import AsJson, Workspace, out, run, shown
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
 from weft.providers.local import INSTALL, unavailable
@@ -44,9 +43,9 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     else:
         for finding in findings:
-            out.print(f"{_MARKS[finding.level]} {escape(finding.what)}", soft_wrap=True)
+            out.print(f"{_MARKS[finding.level]} {shown(finding.what)}", soft_wrap=True)
             if finding.remedy:
-                out.print(f"     [dim]→ {escape(finding.remedy)}[/]", soft_wrap=True)
+                out.print(f"     [dim]→ {shown(finding.remedy)}[/]", soft_wrap=True)
     if any(finding.level == "bad" for finding in findings):
         raise typer.Exit(1)
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from weft.config import Config, load_config
 from weft.errors import StoreError
@@ -70,6 +71,11 @@ def message(words: list[str] | None) -> str:
 def say(text: str) -> None:
     """Print text that comes from outside: as it is into a pipe, without control characters to a terminal."""
     typer.echo(printable(text) if sys.stdout.isatty() else text)
+
+
+def shown(text: str) -> str:
+    """Text from outside for a line of ours: in it, neither markup nor control characters have an effect."""
+    return escape(printable(text))
 
 
 def _stdin() -> str:
