@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from html import unescape
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.markup import escape
@@ -50,6 +51,21 @@ def _harmless(entity: re.Match[str]) -> str:
     return entity[0] if shown == character else shown
 
 
+@dataclass(frozen=True, slots=True)
+class LastLines:
+    """The last lines of a text, as the screen breaks them: of a text that does not fit it shows the start.
+
+    They are looked for when the screen is drawn, which is less often than text comes.
+    """
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, lines = options.max_width, max(console.height - 4, 4)
+        wrapped = Text(self.text[-lines * width :]).wrap(console, width)
+        yield Text("\n").join(wrapped[-lines:])
+
+
 class GrowingText:
     """Shows an answer while it comes. Into a pipe it goes as it is, without marks of ours."""
 
@@ -86,15 +102,11 @@ class GrowingText:
             self._out.file.write(text)
             self._out.file.flush()
             return
-        complete, self._rest = split_complete(self._rest + printable(text))
-        self._flush(complete)
-        self._live.update(self._end(max(self._out.height - 4, 4)))
-
-    def _end(self, lines: int) -> Text:
-        """The last lines of the rest, as the screen breaks them: of more than fits it shows the start."""
-        width = self._out.width
-        wrapped = Text(self._rest[-lines * width :]).wrap(self._out, width)
-        return Text("\n").join(wrapped[-lines:])
+        self._rest += printable(text)
+        if "\n" in text:  # nothing else completes a block, and long ones are not looked through for each word
+            complete, self._rest = split_complete(self._rest)
+            self._flush(complete)
+        self._live.update(LastLines(self._rest))
 
     def line(self, text: str, *, mark: str) -> None:
         """A line of ours between pieces of the answer. A program that reads a pipe does not get it."""
