@@ -90,6 +90,18 @@ def test_a_valid_skill_lists_its_tools_and_a_wrong_file_names_line_and_key(home:
     assert "'tolls'" in done.stderr
 
 
+def test_what_cannot_work_is_told_before_it_is_called(home: Path) -> None:
+    folder = home / "workspace" / "skills" / "notes"
+    tools = described([{"param": "place"}], binary="echo", subcommand="")
+    (folder / "tools.json").write_text(json.dumps({**tools, "allowlist": {"notes": ["add"]}}), "utf-8")
+
+    done = tried(home, "validate", str(folder))
+
+    assert done.returncode == 0
+    assert "warning tool 'add_note': 'echo' is not on the allowlist" in done.stdout
+    assert "warning tool 'add_note': its `parameters` do not tell the model of 'place'" in done.stdout
+
+
 def test_names_of_skills_and_of_files_cannot_move_the_cursor(home: Path) -> None:
     skills = home / "workspace" / "skills"
     notes = '---\nname: "no\\e]0;x\\a"\ndescription: "\\e[31mred"\n---\n'

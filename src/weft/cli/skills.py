@@ -15,7 +15,7 @@ from rich.table import Table
 from weft.cli.options import AsJson, Workspace, out, run, say, settings, shown
 from weft.config import Config
 from weft.errors import ConfigError, ToolError, WorkspaceError, did_you_mean
-from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
+from weft.tools.descriptor import TOOLS_FILE, Descriptor, doubts, parse
 from weft.tools.execute import Bench, plan
 from weft.tools.execute import run as run_tool
 from weft.workspace.files import FileReader, file_at, open_workspace
@@ -126,7 +126,7 @@ def _descriptor(folder: Path) -> Descriptor:
     """Raises ConfigError if the skill has no tools, or its file is wrong."""
     (file,) = run(FileReader().read([file_at(folder, TOOLS_FILE)]))
     if file.text is None:
-        raise ConfigError(f"The skill has no tools: there is no {TOOLS_FILE} in {str(folder)!r}.")
+        raise ConfigError(f"The skill has no tools: there is no {TOOLS_FILE} to read in {str(folder)!r}.")
     try:
         return parse(file.text, path=file.path)
     except ToolError as error:
@@ -142,10 +142,10 @@ def validate(path: Annotated[Path, typer.Argument(metavar="FOLDER")]) -> None:
     skill = run(SkillLoader(FileReader()).load_one(folder.resolve()))
     if isinstance(skill, LeftOut):
         raise ConfigError(f"The skill cannot be used: {skill.reason}")
-    tools = _descriptor(folder.resolve()).tools if (folder / TOOLS_FILE).exists() else ()
-    for warning in skill.warnings:
+    described = _descriptor(folder.resolve()) if (folder / TOOLS_FILE).exists() else Descriptor()
+    for warning in (*skill.warnings, *doubts(described)):
         out.print(f"[yellow]warning[/] {shown(warning)}")
-    for offered in tools:
+    for offered in described.tools:
         out.print(
             f"[green]tool[/]  {shown(offered.name)}: {shown(offered.description or '(no description)')}"
         )
