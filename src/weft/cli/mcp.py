@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -61,6 +62,9 @@ class _Place(NamedTuple):
 
 
 async def _serve(config: Config, agent: str, place: _Place | None) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # The server over HTTP has its own way to end, and nothing of ours runs beside it.
+        asyncio.get_running_loop().remove_signal_handler(number)
     async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
         builder = make_builder(config).with_store(store).for_agent(agent).for_sender(CHANNEL, SENDER)
 
@@ -71,8 +75,7 @@ async def _serve(config: Config, agent: str, place: _Place | None) -> None:
         if place is None:
             # A thread waits for standard input and cannot be interrupted: Ctrl-C ends the process at once.
             # What was written is safe; nothing else needs an orderly end.
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             if sys.stdin.isatty():
                 typer.echo("weft: waiting for a program that speaks MCP; Ctrl-C ends it.", err=True)
             await server.run_stdio_async()
