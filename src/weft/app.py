@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -259,7 +260,8 @@ def _claude_code(config: Config) -> Provider:
     """Claude Code works in the workspace, unless the settings say where."""
     folder = config.claude_code.working_dir or str(config.workspace or config.paths.workspace)
     settings = replace(config.claude_code, working_dir=folder if Path(folder).expanduser().is_dir() else None)
-    row = known(config.model or "claude-")
+    # Its own names for models, such as `sonnet`, stand for some Claude too.
+    row = known(config.model if config.model and config.model.startswith("claude-") else "claude-")
     info = ModelInfo(
         id=config.model or "",
         provider="claude_code",
@@ -281,6 +283,11 @@ def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
         return make_provider(name, replace(config, model=None))
     if colon and before in NAMES:
         return make_provider(before, replace(config, model=after))
+    if close := get_close_matches(before, NAMES, n=1):
+        raise ConfigError(
+            f"There is no provider {before!r}: did you mean {close[0]!r}? For a model of that name write "
+            f"`{now.provider}:{name}`."
+        )
     return make_provider(now.provider, replace(config, model=name))
 
 

@@ -190,6 +190,7 @@ def test_doctor_gives_a_remedy_for_every_finding_that_is_not_well(weft: Weft, tm
     (home / "workspace" / "TOOLS.md").write_bytes(b"\x00\x01binary")
     (home / "workspace" / "skills" / "bad").mkdir()
     (home / "workspace" / "skills" / "bad" / "SKILL.md").write_text("---\nname: [\n---\n", "utf-8")
+    (home / "workspace" / "skills" / "write-a-skill" / "tools.json").write_text("{", "utf-8")
 
     done = weft("doctor", "--json")
 
@@ -199,6 +200,7 @@ def test_doctor_gives_a_remedy_for_every_finding_that_is_not_well(weft: Weft, tm
     assert "did you mean 'recipe'" in told
     assert "TOOLS.md is not text" in told
     assert "front matter" in told
+    assert "'write-a-skill' is used without its tools" in told
     assert all(finding["remedy"] for finding in findings if finding["level"] != "ok")
 
 

@@ -20,6 +20,7 @@ class Talker:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.stopped = False
+        self.hangs = asyncio.Event()
 
     def is_command(self, text: str) -> bool:
         return text.startswith("/")
@@ -34,9 +35,11 @@ class Talker:
         call = weft.ToolCall(id="1", name="tide", arguments={"at": "dawn"})
         yield weft.ToolStarted(call)
         yield weft.ToolFinished(call, "at six\nsharp")
-        if text == "wait":
+        if text in ("wait", "hang"):
             yield weft.TextDelta("I begin")
-            os.kill(os.getpid(), signal.SIGINT)
+            if text == "wait":
+                os.kill(os.getpid(), signal.SIGINT)
+            self.hangs.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -52,12 +55,19 @@ async def lines(*given: str) -> AsyncIterator[str]:
         yield line
 
 
-async def screen(*given: str, terminal: bool = True) -> tuple[str, Talker]:
-    out = Console(file=io.StringIO(), force_terminal=terminal, width=80, height=30, color_system=None)
-    talker = Talker()
-    await chat(talker, lines(*given), out)
-    assert isinstance(out.file, io.StringIO)
-    return out.file.getvalue(), talker
+def console(*, terminal: bool = True, width: int = 80) -> Console:
+    return Console(file=io.StringIO(), force_terminal=terminal, width=width, height=30, color_system=None)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+async def screen(*given: str, terminal: bool = True, width: int = 80) -> tuple[str, Talker]:
+    out, talker = console(terminal=terminal, width=width), Talker()
+    await chat(talker, lines(*given), out, console())
+    return written(out), talker
 
 
 async def test_messages_are_answered_and_empty_ones_are_not() -> None:
@@ -96,6 +106,34 @@ async def test_an_error_is_one_line_and_the_conversation_goes_on() -> None:
     assert talker.said == ["fail", "again"]
 
 
+async def test_an_error_is_not_broken_within_a_word() -> None:
+    shown, _ = await screen("fail", width=20)
+
+    assert "The network is down:\ntry again." in shown
+
+
+async def test_errors_of_a_pipe_are_not_among_the_answers_and_are_counted() -> None:
+    out, err = console(terminal=False), console(terminal=False)
+
+    failed = await chat(Talker(), lines("fail", "/bad", "again"), out, err)
+
+    assert (failed, written(out)) == (2, "**again**, you say.\n")
+    told = ["weft: The network is down: try again.", "weft: There is no command '/bad'."]
+    assert written(err).splitlines() == told
+
+
+async def test_the_end_of_the_program_is_not_taken_for_the_end_of_an_answer() -> None:
+    talker = Talker()
+    talking = asyncio.create_task(chat(talker, lines("hang", "again"), console(), console()))
+    async with asyncio.timeout(10):
+        await talker.hangs.wait()
+    talking.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await talking
+    assert (talker.stopped, talker.said) == (True, ["hang"])
+
+
 async def test_the_person_leaves_with_a_word() -> None:
     _, talker = await screen("/quit", "never")
 
@@ -112,8 +150,8 @@ async def test_who_ends_the_conversation_itself_ends_it() -> None:
             await asyncio.Event().wait()
             yield weft.TextDelta("never")
 
-    slow = Slow()
-    task = asyncio.create_task(chat(slow, lines("one", "two"), Console(file=io.StringIO())))
+    slow, quiet = Slow(), Console(file=io.StringIO())
+    task = asyncio.create_task(chat(slow, lines("one", "two"), quiet, quiet))
     await answering.wait()
 
     task.cancel()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from weft.channels import growing
-from weft.channels.growing import GrowingText, split_complete
+from weft.channels.growing import GrowingText, LastLines, split_complete
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,35 @@ def test_every_word_reaches_the_screen(pieces: list[str]) -> None:
 
 def test_control_characters_cannot_move_the_cursor() -> None:
     assert "\x1b[2J" not in shown(["evil \x1b[2J text\n\n", "end"], terminal=True)
+
+
+@pytest.mark.parametrize("entity", ["&#8238;", "&#x202E;", "&#x2066;", "&#x9b;"])
+def test_nor_can_those_that_are_written_as_entities(entity: str) -> None:
+    screen = shown([f"tom {entity} & jerry `{entity}` &#38;\n\n"], terminal=True)
+
+    assert not {"\u202e", "\u2066", "\x9b"} & set(screen)
+    assert "& jerry" in screen
+
+
+def test_a_link_shows_where_it_leads() -> None:
+    assert "https://evil.example" in shown(
+        ["[https://bank.example](https://evil.example)\n\n"], terminal=True
+    )
+
+
+def test_line_ends_of_other_systems_leave_no_marks() -> None:
+    assert "x0d" not in shown(["# Head\r\n\r\n- one\r\n- two\r\n"], terminal=True)
+
+
+def test_of_a_paragraph_longer_than_the_screen_the_end_is_seen_while_it_grows() -> None:
+    out = Console(file=io.StringIO(), force_terminal=True, width=20, height=8, color_system=None)
+    assert isinstance(out.file, io.StringIO)
+
+    out.print(LastLines("\n".join(["first", *(" ".join(["word"] * 50),) * 2, "last"])))
+
+    lines = out.file.getvalue().splitlines()
+    assert lines[-1] == "last"
+    assert len(lines) == 4
 
 
 def test_lines_of_ours_stay_out_of_a_pipe() -> None:

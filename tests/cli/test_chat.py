@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,37 @@ def test_a_session_that_is_not_there_is_one_sentence(environ: dict[str, str]) ->
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("weft: There is no session 'gone'")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_answer_that_failed_is_told_on_stderr_and_by_the_exit_code(environ: dict[str, str]) -> None:
+    done = talk(environ, stdin="one\ntwo\nthree\nfour\n")
+
+    assert (done.returncode, done.stdout) == (1, "One.\n**Two**.\nThree.\n")
+    assert done.stderr.startswith("weft: The script has no reply for request 4")
+
+
+def test_what_is_not_utf8_is_replaced_in_a_pipe(environ: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "weft", "chat", "-p", "scripted"]
+    strict = {**environ, "PYTHONIOENCODING": "utf-8:strict"}
+
+    done = subprocess.run(
+        command, input=b"caf\xe9\nmore", capture_output=True, env=strict, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"One.\n**Two**.\n", b"")
+
+
+def test_a_chat_that_waits_in_a_pipe_ends_when_it_is_told_to(environ: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "weft", "chat", "-p", "scripted"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as child:
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write(b"hello\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"One.\n"
+        child.terminate()
+
+        assert child.wait(timeout=30) == 128 + signal.SIGTERM
 
 
 class Terminal:

@@ -1,5 +1,6 @@
 """`weft mcp` as other programs start it: over stdio, and over HTTP on loopback."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -171,3 +172,14 @@ def test_a_port_that_is_taken_is_told_with_a_remedy(tmp_path: Path, urls: Callab
 
     assert done.returncode == 1
     assert f"Nothing can listen at 127.0.0.1 on port {taken} (address already in use)" in done.stderr
+
+
+def test_a_server_that_is_told_to_end_does_so_without_a_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "weft", "mcp", "--http", "--port", "0"]
+    with subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "serving" in process.stderr.readline()
+        process.terminate()
+
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=30) == -signal.SIGTERM

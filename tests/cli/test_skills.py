@@ -1,8 +1,11 @@
 """`weft skills try`: what a call of a skill's tool would run, and running it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,10 +62,11 @@ def test_it_runs_when_it_is_told_to(home: Path) -> None:
     ("words", "code", "said"),
     [
         (("nots", "add_note"), 2, "There is no skill 'nots': did you mean 'notes'?"),
-        (("notes", "add_not"), 1, "There is no tool 'add_not': did you mean 'add_note'?"),
+        (("notes", "add_not"), 2, "There is no tool 'add_not': did you mean 'add_note'?"),
         (("notes", "add_note", "{"), 2, "The arguments are not JSON"),
         (("notes", "add_note", "[1]"), 2, "The arguments are not a JSON object"),
-        (("notes", "add_note", "{}"), 1, "missing parameter: text"),
+        (("notes", "add_note", "[" * 50_000), 2, "The arguments are nested too deeply"),
+        (("notes", "add_note", "{}"), 2, "missing parameter: text"),
         (("plain", "add_note"), 2, "The skill has no tools"),
     ],
 )
@@ -81,6 +85,54 @@ def test_a_valid_skill_lists_its_tools_and_a_wrong_file_names_line_and_key(home:
     (folder / "tools.json").write_text('{\n "tools": [],\n "tolls": 1\n}', "utf-8")
     done = tried(home, "validate", str(folder))
 
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "tools.json" in done.stderr
     assert "'tolls'" in done.stderr
+
+
+def test_what_cannot_work_is_told_before_it_is_called(home: Path) -> None:
+    folder = home / "workspace" / "skills" / "notes"
+    tools = described([{"param": "place"}], binary="echo", subcommand="")
+    (folder / "tools.json").write_text(json.dumps({**tools, "allowlist": {"notes": ["add"]}}), "utf-8")
+
+    done = tried(home, "validate", str(folder))
+
+    assert done.returncode == 0
+    assert "warning tool 'add_note': 'echo' is not on the allowlist" in done.stdout
+    assert "warning tool 'add_note': its `parameters` do not tell the model of 'place'" in done.stdout
+
+
+def test_names_of_skills_and_of_files_cannot_move_the_cursor(home: Path) -> None:
+    skills = home / "workspace" / "skills"
+    notes = '---\nname: "no\\e]0;x\\a"\ndescription: "\\e[31mred"\n---\n'
+    (skills / "notes" / "SKILL.md").write_text(notes, "utf-8")
+    (skills / "bro\x1b[2Jken").mkdir()
+    (skills / "bro\x1b[2Jken" / "SKILL.md").write_text("---\nname: [\n---\n", "utf-8")
+
+    for words in (("list",), ("validate", str(skills / "notes"))):
+        done = tried(home, *words)
+        assert done.returncode == 0
+        assert "\\x1b[31mred" in done.stdout
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_ended_or_loses_the_terminal_leaves_no_program_behind(
+    home: Path, number: signal.Signals
+) -> None:
+    told = home / "told"
+    script = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    tools = described([{"param": "text"}], binary="python3", subcommand="-c")
+    (home / "workspace" / "skills" / "notes" / "tools.json").write_text(json.dumps(tools), "utf-8")
+    command = [sys.executable, "-m", "weft", "skills", "try", "notes", "add_note", "--run"]
+    environ = {"WEFT_HOME": str(home), "PATH": os.environ["PATH"]}
+
+    with subprocess.Popen([*command, json.dumps({"text": script})], env=environ) as child:
+        ends = time.monotonic() + 60
+        while not (told.exists() and told.read_text()) and time.monotonic() < ends:
+            time.sleep(0.05)
+        child.send_signal(number)
+        assert child.wait(timeout=30) == 128 + number
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)

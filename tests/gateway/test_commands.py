@@ -113,6 +113,13 @@ async def test_the_model_can_be_changed_in_the_middle(
     assert await said(talk, "hi") == "This reply was scripted: no model was asked."
 
 
+async def test_a_provider_that_is_misspelt_is_not_taken_for_a_model(talk: Conversation) -> None:
+    with pytest.raises(weft.ConfigError, match="There is no provider 'olama': did you mean 'ollama'?"):
+        await run_command(talk, "/model olama")
+    with pytest.raises(weft.ConfigError, match="did you mean 'anthropic'?"):
+        await run_command(talk, "/model antropic:claude-haiku-4-5")
+
+
 async def test_a_provider_without_a_key_is_refused_in_words(
     talk: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

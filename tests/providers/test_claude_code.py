@@ -11,6 +11,8 @@ import pytest
 
 import weft
 from fake_claude import FakeClaude, delta, install, result
+from weft.app import make_provider
+from weft.config import Config
 from weft.providers.claude_code import ClaudeCode, ClaudeCodeSettings
 from weft.types.reply import Done, TextDelta
 
@@ -240,6 +242,15 @@ async def test_the_environment_passes_through_but_not_the_mark_of_an_outer_sessi
     assert claude.call["environment"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9"
 
 
+async def test_keys_of_others_do_not_reach_it(claude: FakeClaude, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "WEFT_TOKEN"):
+        monkeypatch.setenv(name, "hidden")
+
+    await provider().complete(CONTEXT)
+
+    assert "hidden" not in claude.call["environment"].values()
+
+
 @pytest.mark.parametrize("name", ["", "a b", "a*", "ä", "a/b", "a,b", "a\n"])
 async def test_a_server_whose_name_could_be_something_else_is_refused(claude: FakeClaude, name: str) -> None:
     odd = weft.Context(current_message="Where?", mcp_servers=(weft.McpServer(name=name, command="x"),))
@@ -338,3 +349,10 @@ async def test_the_folder_can_be_set_and_no_file_is_written_without_servers(
     assert (first["folder"], first["settings"]) == (str(elsewhere), None)
     assert json.loads(second["settings"])["mcpServers"]["tide"]["command"] == "npx"
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "window"), [(None, 200_000), ("sonnet", 200_000), ("claude-sonnet-5", 1_000_000)]
+)
+def test_its_own_names_of_models_have_the_window_of_a_claude(model: str | None, window: int) -> None:
+    assert make_provider("claude_code", Config(model=model), {}).info.max_tokens == window

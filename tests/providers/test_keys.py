@@ -29,6 +29,17 @@ def test_both_dialects_of_openai_have_one_key() -> None:
     assert key_of(VENDORS["openai_responses"], KeySettings(openai="k"), {}) == "k"
 
 
+def test_which_setting_is_wrong_is_said_by_its_name() -> None:
+    for keys in (KeySettings(), KeySettings(openai="file:/no/such/file")):
+        with pytest.raises(weft.ConfigError, match=r"`keys\.openai`"):
+            key_of(VENDORS["openai_responses"], keys, {})
+
+
+def test_space_around_a_variable_does_not_count() -> None:
+    assert key_of(ANTHROPIC, KeySettings(), {"ANTHROPIC_API_KEY": "sk-1\r\n"}) == "sk-1"
+    assert where(ANTHROPIC, KeySettings(), {"ANTHROPIC_API_KEY": " "}) == ""
+
+
 def test_a_key_can_be_in_a_file_a_command_or_another_variable(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("from a file\n", "utf-8")
 
@@ -47,6 +58,10 @@ def test_a_key_can_be_in_a_file_a_command_or_another_variable(tmp_path: Path) ->
         ("env:NOT_SET", "anthropic needs a key"),
         ("file:/no/such/file", "The file of `keys.anthropic` cannot be read"),
         ("file:/dev/null", "leads to an empty key"),
+        ("file:", "The file of `keys.anthropic` cannot be read"),
+        ("command:", "The command of `keys.anthropic` failed"),
+        ("sk-caf\u00e9", "The key of anthropic holds a character that no key has"),
+        ("sk-two\nlines", "The key of anthropic holds a character that no key has"),
         ("command:false", "The command of `keys.anthropic` failed: try it in a terminal"),
         ("command:no-such-program", "The command of `keys.anthropic` failed"),
         ("command:'", "The command of `keys.anthropic` failed"),

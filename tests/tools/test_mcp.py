@@ -16,6 +16,7 @@ from weft.errors import ToolError
 from weft.tools.base import Caller, Tool
 from weft.tools.mcp import McpSettings, McpTools, tool_name
 from weft.tools.mcp_process import clean_environment
+from weft.tools.process import MARK
 from weft.types.message import McpServer
 from weft.workspace.skills import Skill, Skills
 
@@ -70,6 +71,14 @@ async def stubborn() -> str:
     child.stdout.readline()
     (folder / "deaf").touch()
     return str(child.pid)
+
+@server.tool()
+def leave_behind() -> str:
+    """Begin something that outlives this server, in a session of its own."""
+    nothing = subprocess.DEVNULL
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    return str(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing,
+        start_new_session=True).pid)
 
 (folder / f"{os.getpid()}.pid").touch()
 server.run()
@@ -287,6 +296,16 @@ async def test_closing_waits_until_a_stubborn_server_and_its_child_are_gone_even
         assert not any(map(runs, place.pids()))
 
 
+async def test_what_a_server_leaves_behind_ends_with_it(place: Place) -> None:
+    async with offering(skill("sea", place.server())) as source:
+        child = int(await call(await source.tools(""), "leave_behind"))
+        assert runs(child)
+
+        await source.close()
+
+        assert not runs(child)
+
+
 async def test_closing_ends_calls_and_starts_that_are_under_way(place: Place) -> None:
     async with offering(skill("sea", place.server())) as source:
         tools = await source.tools("")
@@ -349,7 +368,7 @@ async def test_a_server_sees_nothing_of_our_environment_but_what_it_needs(
         names = set((await call(await source.tools(""), "environment")).split())
 
     assert {"PATH", "LC_TIME"} <= names
-    assert names <= set(clean_environment()) | {"LC_CTYPE"}
+    assert names <= set(clean_environment()) | {"LC_CTYPE", MARK}
     assert not {"ANTHROPIC_API_KEY", "WEFT_TOKEN"} & names
 
 

@@ -238,7 +238,8 @@ async def test_all_processes_of_a_call_are_gone_after_its_time_also_those_that_l
     said = await failure(bench(place, seconds=3.0))
 
     assert said == (
-        "notes add was stopped because it ran longer than 3 seconds: ask for less, or raise the time limit.\n"
+        "notes add was stopped because it ran longer than 3 seconds: "
+        "ask for less, or raise `tools.seconds`.\n"
         "stdout:\nbegun"
     )
     for word in line.words(4):

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from weft.types.neutral import one_line, sendable, without_labels, without_tags
+from weft.types.neutral import one_line, printable, sendable, without_labels, without_tags
 
 HOSTILE = st.text(max_size=40) | st.text("<>/ \n\r\tblockcontext:[]\\SystemUser", max_size=60)
 OUR_TAG = re.compile(r"<\s*/?\s*(block|context)\s*:", re.IGNORECASE)
@@ -107,3 +107,18 @@ def test_what_is_sendable_can_be_written_as_utf8_and_keeps_its_length(text: str)
     assert len(clean) == len(text)
     assert "\0" not in clean
     assert clean.encode("utf-8").decode("utf-8") == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\tb\nc", "a\tb\nc"),
+        ("a\r\nb\r\n", "a\r\nb\r\n"),
+        ("over\rwritten", "over\\x0dwritten"),
+        ("\r\r\n", "\\x0d\r\n"),
+        ("\x1b[2J\x07\x9b", "\\x1b[2J\\x07\\x9b"),
+        ("abc\u202edef", "abc\\x202edef"),
+    ],
+)
+def test_control_characters_are_shown_and_line_ends_stay(text: str, shown: str) -> None:
+    assert printable(text) == shown

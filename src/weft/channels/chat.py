@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.markup import escape
 
-from weft.channels.growing import GrowingText
+from weft.channels.growing import GrowingText, drawn
 from weft.errors import WeftError
 from weft.types.message import ToolCall
 from weft.types.neutral import printable
@@ -25,6 +26,7 @@ from weft.types.reply import Event, Reading, TextDelta, ToolFinished, ToolStarte
 
 LEAVE = frozenset({"/quit", "/exit"})
 _SHOWN = 100
+_CHUNK_BYTES = 65_536
 
 
 class Talk(Protocol):
@@ -37,12 +39,13 @@ class Talk(Protocol):
     async def command(self, text: str) -> str: ...
 
 
-async def chat(talk: Talk, lines: AsyncIterator[str], out: Console) -> None:
-    """Answer every line that comes, until there are no more."""
+async def chat(talk: Talk, lines: AsyncIterator[str], out: Console, err: Console) -> int:
+    """Answer every line that comes, until there are no more. How many could not be answered."""
+    failed = 0
     async for line in lines:
         text = line.strip()
         if text in LEAVE:
-            return
+            break
         if not text:
             continue
         try:
@@ -51,13 +54,19 @@ async def chat(talk: Talk, lines: AsyncIterator[str], out: Console) -> None:
             else:
                 await _stoppable(_answered(talk, text, out), out)
         except WeftError as error:
-            out.print(f"[red]{escape(printable(str(error)))}[/]", soft_wrap=True)
+            failed += 1
+            sentence = escape(printable(str(error)))
+            if out.is_terminal:
+                out.print(f"[red]{sentence}[/]")
+            else:
+                err.print(f"weft: {sentence}", soft_wrap=True)
+    return failed
 
 
 def show(text: str, out: Console) -> None:
     """Markdown, drawn for a person and plain for a program."""
     if out.is_terminal:
-        out.print(Markdown(printable(text)))
+        out.print(drawn(text))
     else:
         out.file.write(f"{text}\n")
 
@@ -85,7 +94,7 @@ async def _stoppable(work: Awaitable[None], out: Console) -> None:
         await task
     except asyncio.CancelledError:
         if whole is not None and whole.cancelling():
-            raise  # the conversation itself is to end
+            raise  # not this answer alone: the conversation itself is to end
         out.print("[dim]stopped[/]")
     finally:
         loop.remove_signal_handler(signal.SIGINT)
@@ -101,9 +110,33 @@ def _start(text: str) -> str:
 
 
 async def piped_lines() -> AsyncIterator[str]:
-    """The lines of standard input, for a program that talks to us."""
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        yield line
+    """The lines of standard input, for a program that talks to us; what is not UTF-8 is replaced."""
+    rest = b""
+    while chunk := await _read(sys.stdin.fileno()):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+    yield rest.decode("utf-8", "replace")
+
+
+async def _read(handle: int) -> bytes:
+    """What comes next, from a thread that nobody waits for: reading cannot be interrupted, but we can."""
+    loop = asyncio.get_running_loop()
+    read: asyncio.Future[bytes] = loop.create_future()
+
+    def give(chunk: bytes) -> None:
+        if not read.done():
+            read.set_result(chunk)
+
+    def work() -> None:
+        chunk = b""
+        with suppress(OSError):  # a terminal that was closed
+            chunk = os.read(handle, _CHUNK_BYTES)
+        with suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(give, chunk)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await read
 
 
 async def typed_lines(said: Sequence[str], out: Console) -> AsyncIterator[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from html import unescape
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.markup import escape
@@ -15,6 +17,7 @@ from rich.text import Text
 
 from weft.types.neutral import printable
 
+_ENTITY = re.compile(r"&#\w{1,8};")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
@@ -60,6 +63,33 @@ class _Blocks:
         return not match and not self._fence and not line.strip()
 
 
+def drawn(text: str) -> Markdown:
+    """Markdown for a screen. It draws no control character that was written as an entity (`&#x202e;`), and
+    a link with its address, since the words of a link may name another one."""
+    return Markdown(_ENTITY.sub(_harmless, printable(text)), hyperlinks=False)
+
+
+def _harmless(entity: re.Match[str]) -> str:
+    character = unescape(entity[0])
+    shown = printable(character)
+    return entity[0] if shown == character else shown
+
+
+@dataclass(frozen=True, slots=True)
+class LastLines:
+    """The last lines of a text, as the screen breaks them: of a text that does not fit it shows the start.
+
+    They are looked for when the screen is drawn, which is less often than text comes.
+    """
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, lines = options.max_width, max(console.height - 4, 4)
+        wrapped = Text(self.text[-lines * width :]).wrap(console, width)
+        yield Text("\n").join(wrapped[-lines:])
+
+
 class GrowingText:
     """Shows an answer while it comes. Into a pipe it goes as it is, without marks of ours."""
 
@@ -97,9 +127,7 @@ class GrowingText:
             self._out.file.flush()
             return
         self._flush(self._blocks.add(printable(text)))
-        shown = max(self._out.height - 4, 4)
-        lines = self._blocks.rest.removesuffix("\n").rsplit("\n", shown)[-shown:]
-        self._live.update(Text("\n".join(lines)))
+        self._live.update(LastLines(self._blocks.rest))
 
     def line(self, text: str, *, mark: str) -> None:
         """A line of ours between pieces of the answer. A program that reads a pipe does not get it."""
@@ -115,4 +143,4 @@ class GrowingText:
             if self._drew:
                 self._out.print()
             self._drew = True
-            self._out.print(Markdown(text))
+            self._out.print(drawn(text))

@@ -36,7 +36,8 @@ class _Talk:
         return self._conversation.say(text)
 
     async def command(self, text: str) -> str:
-        return await run_command(self._conversation, text)
+        told = await run_command(self._conversation, text)
+        return f"{told}\n- `/quit` leaves; so does Ctrl-D." if text.strip().lower() == "/help" else told
 
 
 @app.command()
@@ -53,7 +54,7 @@ def chat(
     """Talk in the terminal; what is said is remembered."""
     config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
 
-    async def work() -> None:
+    async def work() -> int:
         assistant = await connect(config)
         try:
             conversation = await Conversation.open(assistant, PERSON, "chat", session_id=session)
@@ -65,11 +66,13 @@ def chat(
             lines = piped_lines()
             if sys.stdin.isatty():
                 lines = typed_lines(await _greet(conversation), out)
-            await converse(_Talk(conversation), lines, out)
+            return await converse(_Talk(conversation), lines, out, err)
         finally:
             await assistant.close()
 
-    run(work())
+    failed = run(work())
+    if failed and not sys.stdin.isatty():
+        raise typer.Exit(1)
 
 
 async def _greet(conversation: Conversation) -> list[str]:

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Literal
 
 import typer
-from rich.markup import escape
 
 from weft.app import choose_provider
 from weft.app import open as open_store
-from weft.cli.options import AsJson, Workspace, out, run
+from weft.cli.options import AsJson, Workspace, out, run, shown
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
 from weft.providers.local import INSTALL, unavailable
+from weft.tools.skills import SkillTools
 from weft.workspace.files import FileReader, file_at, open_workspace
-from weft.workspace.skills import SkillLoader
+from weft.workspace.skills import SkillLoader, Skills
 
 app = typer.Typer()
 _MARKS = {"ok": "[green]ok[/]  ", "note": "[yellow]note[/]", "bad": "[red]bad[/] "}
@@ -44,9 +44,9 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     else:
         for finding in findings:
-            out.print(f"{_MARKS[finding.level]} {escape(finding.what)}", soft_wrap=True)
+            out.print(f"{_MARKS[finding.level]} {shown(finding.what)}", soft_wrap=True)
             if finding.remedy:
-                out.print(f"     [dim]→ {escape(finding.remedy)}[/]", soft_wrap=True)
+                out.print(f"     [dim]→ {shown(finding.remedy)}[/]", soft_wrap=True)
     if any(finding.level == "bad" for finding in findings):
         raise typer.Exit(1)
 
@@ -91,7 +91,8 @@ def _workspace(config: Config) -> Iterator[Finding]:
     for file in troubles:
         yield Finding("bad", file.warning, "mend the file, or move it out of the workspace")
     skills = run(SkillLoader(FileReader()).load(config.skill_dirs(root)))
-    yield Finding("ok", f"{len(skills.found)} skills can be used")
+    count = len(skills.found)
+    yield Finding("ok", f"{count} {'skill' if count == 1 else 'skills'} can be used")
     for skill in skills.found:
         for warning in skill.warnings:
             yield Finding("note", warning, f"edit {skill.directory}/SKILL.md")
@@ -99,6 +100,17 @@ def _workspace(config: Config) -> Iterator[Finding]:
         yield Finding(
             "note", f"skill {left_out.name} is not used: {left_out.reason}", "`weft skills validate`"
         )
+    for warning in run(_tool_warnings(skills, root)):
+        yield Finding("note", warning, "`weft skills validate`")
+
+
+async def _tool_warnings(skills: Skills, root: Path) -> tuple[str, ...]:
+    async def load() -> Skills:
+        return skills
+
+    tools = SkillTools(load=load, reader=FileReader(), workspace=root)
+    await tools.tools("")
+    return tools.warnings
 
 
 def _store(config: Config) -> Iterator[Finding]:

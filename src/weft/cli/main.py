@@ -57,6 +57,13 @@ class LazyGroup(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+class _Printable(logging.Formatter):
+    """Keeps what a file's name, or the last words of a server, put into a log from moving the cursor."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 app = typer.Typer(
     name="weft",
     cls=LazyGroup,
@@ -86,7 +93,7 @@ def weft(
     Start with `weft demo`, then `weft init` and `weft ask "..."`.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(name)s: %(message)s" if verbose else "weft: %(message)s"))
+    handler.setFormatter(_Printable("%(name)s: %(message)s" if verbose else "weft: %(message)s"))
     if not verbose:
         # An optional file that is not there is no news at every call; `--explain` and `doctor` tell.
         handler.addFilter(lambda record: not getattr(record, "missing", False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -61,6 +62,9 @@ class _Place(NamedTuple):
 
 
 async def _serve(config: Config, agent: str, place: _Place | None) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # The server over HTTP has its own way to end, and nothing of ours runs beside it.
+        asyncio.get_running_loop().remove_signal_handler(number)
     async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
         builder = make_builder(config).with_store(store).for_agent(agent).for_sender(CHANNEL, SENDER)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from weft.config import Config, load_config
 from weft.errors import StoreError
@@ -71,6 +73,11 @@ def say(text: str) -> None:
     typer.echo(printable(text) if sys.stdout.isatty() else text)
 
 
+def shown(text: str) -> str:
+    """Text from outside for a line of ours: in it, neither markup nor control characters have an effect."""
+    return escape(printable(text))
+
+
 def _stdin() -> str:
     data = sys.stdin.buffer.read()
     try:
@@ -81,11 +88,33 @@ def _stdin() -> str:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run async work; Ctrl-C ends it quietly."""
+    """Run async work; Ctrl-C ends it quietly, and so do a closed terminal and a plain `kill`.
+
+    Those two would otherwise end us at once, and leave behind what a tool or a server has started: it runs
+    in sessions of its own, which the signal does not reach.
+    """
+    ended: list[int] = []
     try:
-        return asyncio.run(work)
+        return asyncio.run(_until_ended(work, ended))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+    except asyncio.CancelledError:
+        if not ended:
+            raise
+        raise typer.Exit(128 + ended[0]) from None
+
+
+async def _until_ended(work: Coroutine[Any, Any, T], ended: list[int]) -> T:
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+
+    def end(number: int) -> None:
+        ended.append(number)
+        loop.remove_signal_handler(number)  # the second one ends us at once
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number)
+    return await task
 
 
 def write(path: Path, text: str) -> None:

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, Workspace, out, run, say, settings
+from weft.cli.options import AsJson, Workspace, out, run, say, settings, shown
 from weft.config import Config
-from weft.errors import ConfigError, WorkspaceError, did_you_mean
-from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
+from weft.errors import ConfigError, ToolError, WorkspaceError, did_you_mean
+from weft.tools.descriptor import TOOLS_FILE, Descriptor, doubts, parse
 from weft.tools.execute import Bench, plan
 from weft.tools.execute import run as run_tool
-from weft.types.neutral import printable
 from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SKILL_FILE, LeftOut, Skill, SkillLoader, Skills
 
@@ -55,9 +53,9 @@ def list_skills(workspace: Workspace = None, as_json: AsJson = False) -> None:
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for skill in skills.found:
-        table.add_row(f"[bold]{escape(skill.name)}[/]", escape(skill.description or "(no description)"))
+        table.add_row(f"[bold]{shown(skill.name)}[/]", shown(skill.description or "(no description)"))
     for unused in skills.left_out:
-        table.add_row(f"[dim]{escape(unused.name)}[/]", f"[yellow]{escape(unused.reason)}[/]")
+        table.add_row(f"[dim]{shown(unused.name)}[/]", f"[yellow]{shown(unused.reason)}[/]")
     if table.row_count:
         out.print(table)
     else:
@@ -90,28 +88,33 @@ def try_tool(
         settings=config.execution(),
     )
     given = _arguments(arguments)
+    try:
+        planned = plan(tool, given, bench)
+    except ToolError as error:
+        raise ConfigError(str(error)) from None
     if really:
         say(run(run_tool(tool, given, bench)).rstrip("\n"))
         return
-    planned = plan(tool, given, bench)
     if as_json:
         typer.echo(json.dumps(asdict(planned), ensure_ascii=False))
         return
     for first in planned.resolving:
-        what = f"[yellow]not run:[/] {escape(first.refused)}" if first.refused else _words(first.argv)
-        out.print(f"[dim]first, for {escape(first.param)}:[/] {what}", soft_wrap=True)
+        what = f"[yellow]not run:[/] {shown(first.refused)}" if first.refused else _words(first.argv)
+        out.print(f"[dim]first, for {shown(first.param)}:[/] {what}", soft_wrap=True)
     out.print(_words(planned.argv), soft_wrap=True)
-    out.print(f"[dim]{escape(planned.program)}, in {escape(planned.directory)}[/]", soft_wrap=True)
+    out.print(f"[dim]{shown(planned.program)}, in {shown(planned.directory)}[/]", soft_wrap=True)
 
 
 def _words(argv: Sequence[str]) -> str:
     """A command line as one would type it."""
-    return escape(printable(shlex.join(argv)))
+    return shown(shlex.join(argv))
 
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
+    except RecursionError:
+        raise ConfigError("The arguments are nested too deeply: write them as '{\"name\": 1}'.") from None
     except ValueError as error:
         raise ConfigError(f"The arguments are not JSON ({error}): write them as '{{\"name\": 1}}'.") from None
     if not isinstance(found, dict):
@@ -120,11 +123,14 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _descriptor(folder: Path) -> Descriptor:
-    """Raises ConfigError if the skill has no tools."""
+    """Raises ConfigError if the skill has no tools, or its file is wrong."""
     (file,) = run(FileReader().read([file_at(folder, TOOLS_FILE)]))
     if file.text is None:
-        raise ConfigError(f"The skill has no tools: there is no {TOOLS_FILE} in {str(folder)!r}.")
-    return parse(file.text, path=file.path)
+        raise ConfigError(f"The skill has no tools: there is no {TOOLS_FILE} to read in {str(folder)!r}.")
+    try:
+        return parse(file.text, path=file.path)
+    except ToolError as error:
+        raise ConfigError(str(error)) from None
 
 
 @app.command()
@@ -136,11 +142,11 @@ def validate(path: Annotated[Path, typer.Argument(metavar="FOLDER")]) -> None:
     skill = run(SkillLoader(FileReader()).load_one(folder.resolve()))
     if isinstance(skill, LeftOut):
         raise ConfigError(f"The skill cannot be used: {skill.reason}")
-    tools = _descriptor(folder.resolve()).tools if (folder / TOOLS_FILE).exists() else ()
-    for warning in skill.warnings:
-        out.print(f"[yellow]warning[/] {escape(warning)}")
-    for offered in tools:
+    described = _descriptor(folder.resolve()) if (folder / TOOLS_FILE).exists() else Descriptor()
+    for warning in (*skill.warnings, *doubts(described)):
+        out.print(f"[yellow]warning[/] {shown(warning)}")
+    for offered in described.tools:
         out.print(
-            f"[green]tool[/]  {escape(offered.name)}: {escape(offered.description or '(no description)')}"
+            f"[green]tool[/]  {shown(offered.name)}: {shown(offered.description or '(no description)')}"
         )
-    out.print(f"[green]valid[/] {escape(skill.name)}: {escape(skill.description or '(no description)')}")
+    out.print(f"[green]valid[/] {shown(skill.name)}: {shown(skill.description or '(no description)')}")

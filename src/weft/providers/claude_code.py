@@ -17,6 +17,7 @@ from pathlib import Path
 from weft.errors import ProviderError
 from weft.providers.base import collected
 from weft.providers.claude_settings import lent_servers
+from weft.providers.vendors import VENDORS
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
@@ -203,4 +204,6 @@ class _Child:
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name not in _NESTING}
+    """What `claude` needs for its own login, without keys that are none of its business."""
+    others = {vendor.key for vendor in VENDORS.values() if vendor.name != "anthropic"} | {"WEFT_TOKEN"}
+    return {name: value for name, value in environ.items() if name not in _NESTING | others}

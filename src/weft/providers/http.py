@@ -112,9 +112,8 @@ class HttpProvider:
         except httpx.TimeoutException as error:
             raise _Passing(f"{self._vendor.name} did not answer in time: try again later.") from error
         except httpx.HTTPError as error:
-            raise _Passing(
-                f"{self._vendor.name} cannot be reached at {self._place()}: is it running?"
-            ) from error
+            remedy = "check the network." if self._vendor.key else "is it running?"
+            raise _Passing(f"{self._vendor.name} cannot be reached at {self._place()}: {remedy}") from error
         if not assembler.done:
             raise _Passing(f"The answer of {self._vendor.name} broke off before its end: ask again.")
         yield Done(from_wire(self._vendor.name, assembler.answer()))

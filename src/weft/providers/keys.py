@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.errors import ConfigError
@@ -32,7 +32,7 @@ def where(vendor: Vendor, keys: KeySettings, environ: Mapping[str, str]) -> str:
     """What says the key of a vendor: a variable, or a setting. Nothing, if there is none."""
     if not vendor.key:
         return ""
-    if environ.get(vendor.key):
+    if environ.get(vendor.key, "").strip():
         return vendor.key
     return f"`keys.{vendor.name.removesuffix('_responses')}`" if keys.of(vendor.name) else ""
 
@@ -45,11 +45,15 @@ def key_of(vendor: Vendor, keys: KeySettings, environ: Mapping[str, str]) -> str
     """
     if not vendor.key:
         return ""
-    if found := environ.get(vendor.key) or _read(keys.of(vendor.name), f"keys.{vendor.name}", environ):
-        return found
-    names = {known.name for known in fields(KeySettings)}
-    also = f", or `keys.{vendor.name}` in the config file" if vendor.name in names else ""
-    raise ConfigError(f"{vendor.name} needs a key: set {vendor.key} in the environment{also}.")
+    setting = f"keys.{vendor.name.removesuffix('_responses')}"
+    found = environ.get(vendor.key, "").strip() or _read(keys.of(vendor.name), setting, environ)
+    if not found:
+        places = f"set {vendor.key} in the environment, or `{setting}` in the config file"
+        raise ConfigError(f"{vendor.name} needs a key: {places}.")
+    if not (found.isascii() and found.isprintable()):
+        # No header can hold it; whoever sends one would say so with the key in the error.
+        raise ConfigError(f"The key of {vendor.name} holds a character that no key has: copy it anew.")
+    return found
 
 
 def _read(value: str, setting: str, environ: Mapping[str, str]) -> str:
@@ -78,6 +82,6 @@ def _command(line: str, setting: str) -> str:
         done = subprocess.run(  # noqa: S603 - the owner's own setting, run without a shell
             shlex.split(line), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=True
         )
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
         raise ConfigError(f"The command of `{setting}` failed: try it in a terminal.") from None
     return done.stdout.decode("utf-8", "replace").partition("\n")[0].strip()

@@ -95,6 +95,22 @@ def parse(text: str, *, path: str) -> Descriptor:
         raise ToolError(f"{path}, line {_line(text, wrong.place)}, {_key(wrong.place)}: {wrong}") from None
 
 
+def doubts(descriptor: Descriptor) -> Iterator[str]:
+    """What may stand in a file but cannot work, a sentence each: such a tool fails whenever it is called."""
+    for tool in descriptor.tools:
+        runs = descriptor.execution[tool.name]
+        resolving = [arg.resolve for arg in runs.args if arg.resolve and arg.resolve.binary]
+        commands = [(runs.binary, runs.subcommand), *((one.binary, one.subcommand) for one in resolving)]
+        for binary, subcommand in commands:
+            if subcommand not in descriptor.allowlist.get(binary, ()):
+                words = f"{binary} {subcommand}".strip()
+                yield f"tool {tool.name!r}: {words!r} is not on the allowlist, so it is never run"
+        told = tool.parameters.get("properties")
+        for arg in runs.args:
+            if not isinstance(told, Mapping) or arg.param not in told:
+                yield f"tool {tool.name!r}: its `parameters` do not tell the model of {arg.param!r}"
+
+
 def is_plain_name(name: str) -> bool:
     """Whether a name can be nothing but the name of a file in a folder: no path, no option."""
     return bool(name) and not name.startswith(("-", ".")) and not re.search(r"[/\\\s\0]|\.\.", name)

@@ -160,7 +160,7 @@ def _failure(spec: Execution, done: Finished, settings: ExecutionSettings) -> st
     if done.code is None:
         said = (
             f"{name} was stopped because it ran longer than {settings.seconds:g} seconds: "
-            f"ask for less, or raise the time limit."
+            "ask for less, or raise `tools.seconds`."
         )
     else:
         said = f"{name} failed with exit code {done.code}."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from weft.errors import ToolError
+from weft.tools.process import MARK, kill_marked, marked_environment
 from weft.types.message import McpServer
 from weft.types.secret import without_secrets
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PASSED_ON = frozenset(
-    {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"}
+    {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM", MARK}
 )
 _MOST_PAGES = 50
 _KEPT_BYTES, _SHOWN = 4096, 300
@@ -56,6 +58,7 @@ class McpProcess:
         self._wake = asyncio.Event()
         self._stopped = self._retired = False
         self._stderr = _Tail()
+        self._mark = secrets.token_hex(16)
         self.ready: asyncio.Future[tuple[Tool, ...]] = self._loop.create_future()
         self.owner = asyncio.create_task(self._run(), name=f"mcp {server.name}")
         self.owner.add_done_callback(self._ended)
@@ -122,6 +125,9 @@ class McpProcess:
                 _log.info("MCP server %r: %s", self._server.name, error)
             else:
                 self.ready.set_exception(await self._failed_start(error))
+        finally:
+            # The SDK ends the server, but not what a server that ends by itself leaves behind.
+            await asyncio.to_thread(kill_marked, self._mark)
 
     async def _own(self, sdk: ModuleType) -> None:
         async with AsyncExitStack() as stack:
@@ -153,7 +159,9 @@ class McpProcess:
     async def _transport(self, sdk: ModuleType, errlog: TextIO) -> AsyncIterator[Any]:
         server = self._server
         params = sdk.StdioServerParameters(
-            command=server.command, args=list(server.args), env=clean_environment()
+            command=server.command,
+            args=list(server.args),
+            env=marked_environment(clean_environment(), self._mark),
         )
         async with sdk.stdio_client(params, errlog) as (read, write):
             # The sending side is the reader of the child's stdout: it is gone when the child is.

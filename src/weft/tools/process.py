@@ -148,7 +148,7 @@ def _start(command: Command, mark: str) -> subprocess.Popen[bytes]:
             stderr=subprocess.PIPE,
             bufsize=0,
             cwd=command.directory,
-            env={**command.environment, MARK: f"{command.environment.get(MARK, '')}.{mark}"},
+            env=marked_environment(command.environment, mark),
             start_new_session=True,
         )
     except OSError as error:
@@ -234,18 +234,33 @@ class _Child:
             self.closed.set()
 
 
-def _kill_all(pid: int, mark: str) -> None:
+def marked_environment(environment: Mapping[str, str], mark: str) -> dict[str, str]:
+    """The environment of a process that is to be found by its mark, with all that descends from it."""
+    return {**environment, MARK: f"{environment.get(MARK, '')}.{mark}"}
+
+
+def kill_marked(mark: str) -> None:
     """Kill until nothing is left, since a process may start another while its siblings are looked for."""
     for _ in range(_SWEEPS):
-        if not _signal_all(pid, mark, signal.SIGKILL):
+        if not _signal_marked(mark, signal.SIGKILL):
             break
         time.sleep(_SWEEP_SECONDS)
 
 
-def _signal_all(pid: int, mark: str, number: signal.Signals) -> int:
-    """Send a signal to the group and to all that carry the mark, and say to how many of the latter."""
+def _kill_all(pid: int, mark: str) -> None:
+    _signal_all(pid, mark, signal.SIGKILL)
+    kill_marked(mark)
+
+
+def _signal_all(pid: int, mark: str, number: signal.Signals) -> None:
+    """Send a signal to the group and to all that carry the mark."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
+    _signal_marked(mark, number)
+
+
+def _signal_marked(mark: str, number: signal.Signals) -> int:
+    """Send a signal to all that carry the mark, and say to how many."""
     marked = _marked(mark)
     for found in marked:
         with suppress(ProcessLookupError, PermissionError):

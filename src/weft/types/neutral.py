@@ -17,7 +17,7 @@ _TAG = re.compile(rf"<(?=\s*+/?+\s*+(?:{_NAMES})\s*+:)", re.IGNORECASE)
 _TAG_OR_ITS_START = re.compile(rf"<(?=\s*+/?+\s*+(?:(?:{_NAMES})\s*+:|[a-z]*+\s*+\Z))", re.IGNORECASE)
 _LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -47,5 +47,8 @@ def sendable(text: str) -> tuple[str, int]:
 
 
 def printable(text: str) -> str:
-    """The text without control characters, so that it cannot move a cursor or recolour a terminal."""
+    """The text without control characters, so that it cannot move a cursor or recolour a terminal.
+
+    Line ends stay, those of other systems too.
+    """
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -41,8 +41,9 @@ class Receipt(Json):
     """Accounts for every token of one context and for everything left out.
 
     `total_tokens`, `by_layer` and `over_limit` follow from the items, so that they can never disagree.
-    `errors` tells what went wrong with the request after it was built; `usage` is that of all requests of
-    the turn together, and `ratio` how many of the model's tokens one of ours was.
+    `errors` tells what went wrong with the request after it was built. `usage` is that of all requests in
+    which the message was answered, without those that sorted it or folded the history; `ratio` tells how
+    many of the model's tokens one of ours was.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
