@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
-import os
-import socket
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,30 +12,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from weft.errors import ChannelError, ConfigError
+from weft.channels.place import HERE, check_place, knows_token, listen, shown
 
-_HERE = ("127.0.0.1", "localhost", "[::1]")
-
-
-def check_place(host: str, token: str) -> None:
-    """Do nothing if a server may listen there.
-
-    Raises:
-        ConfigError: others could reach it, and there is no token that they must know.
-    """
-    if not token and not is_loopback(host):
-        raise ConfigError(
-            f"Others could reach a server at {host!r}: set WEFT_TOKEN to a secret that they must know, "
-            "or leave --host out."
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+__all__ = ["check_place", "serve"]
 
 
 async def serve(
@@ -60,28 +35,16 @@ async def serve(
         ChannelError: it cannot.
     """
     check_place(host, token)
-    bare = host.strip("[]")
-    listening = _listen(bare, port)
-    shown = f"[{bare}]" if ":" in bare else bare
-    app: ASGIApp = server.streamable_http_app(transport_security=_security({shown, *_HERE, *names}))
+    listening = listen(host, port)
+    security = _security({shown(host), *HERE, *names})
+    app: ASGIApp = server.streamable_http_app(transport_security=security)
     if token:
         app = _TokenOnly(app, token)
     # Its own signal handlers end open streams; nothing but warnings is logged, and nothing to stdout.
     config = uvicorn.Config(app, log_config=None, log_level="warning", access_log=False)
-    ready(f"http://{shown}:{listening.getsockname()[1]}/mcp")
+    ready(f"http://{shown(host)}:{listening.getsockname()[1]}/mcp")
     with listening:
         await uvicorn.Server(config).serve(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        reason = os.strerror(error.errno).lower() if isinstance(error.errno, int) else str(error)
-        raise ChannelError(
-            f"Nothing can listen at {host} on port {port} ({reason}): give another --port or --host."
-        ) from error
 
 
 def _security(names: set[str]) -> TransportSecuritySettings:
@@ -102,7 +65,7 @@ class _TokenOnly:
     """Lets only requests through that carry the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._expected = app, f"bearer {token}".encode()
+        self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or self._is_right(scope):
@@ -116,6 +79,5 @@ class _TokenOnly:
         await refusal(scope, receive, send)
 
     def _is_right(self, scope: Scope) -> bool:
-        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        given = f"{scheme.lower()} {token.strip()}".encode()
-        return scope["type"] == "http" and hmac.compare_digest(given, self._expected)
+        given = Headers(scope=scope).get("authorization", "")
+        return scope["type"] == "http" and knows_token(given, self._token)

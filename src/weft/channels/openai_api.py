@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from weft.channels.service import Ask
-from weft.errors import EmptyMessage
+from weft.errors import ConfigError, EmptyMessage
+from weft.types.ask import Ask
 from weft.types.message import Message, ToolCall, ToolDefinition
 from weft.types.receipt import Usage
 from weft.types.reply import Reply
+from weft.wire.openai import arguments_from, call_from
 
 _FINISH = {"tools": "tool_calls", "max_tokens": "length"}
 
@@ -26,7 +28,7 @@ def from_chat(body: Mapping[str, Any], sender: str) -> Ask:
     Raises:
         EmptyMessage: the user said nothing.
     """
-    return _ask([_message(one) for one in body["messages"]], body, _tools(body.get("tools") or ()), sender)
+    return _ask([_message(one) for one in body["messages"]], body, sender)
 
 
 def from_responses(body: Mapping[str, Any], sender: str) -> Ask:
@@ -34,18 +36,19 @@ def from_responses(body: Mapping[str, Any], sender: str) -> Ask:
 
     Raises:
         EmptyMessage: the user said nothing.
+        ConfigError: it refers to an earlier answer by its id.
     """
+    if body.get("previous_response_id"):
+        raise ConfigError("Answers are not kept by their ids here: send the items of the conversation.")
     given = body["input"]
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     said = list(_messages_of(items))
     if instructions := body.get("instructions"):
         said.insert(0, Message(role="system", content=str(instructions)))
-    return _ask(said, body, _tools(body.get("tools") or ()), sender)
+    return _ask(said, body, sender)
 
 
-def _ask(
-    said: Sequence[Message], body: Mapping[str, Any], tools: tuple[ToolDefinition, ...], sender: str
-) -> Ask:
+def _ask(said: Sequence[Message], body: Mapping[str, Any], sender: str) -> Ask:
     system = "\n\n".join(m.content for m in said if m.role in ("system", "developer") and m.content)
     rest = [m for m in said if m.role not in ("system", "developer")]
     last = max((at for at, m in enumerate(rest) if m.role == "user" and m.content.strip()), default=None)
@@ -59,7 +62,7 @@ def _ask(
         instructions=system,
         history=tuple(rest[:last]),
         steps=tuple(rest[last + 1 :]),
-        tools=tools,
+        tools=() if body.get("tool_choice") == "none" else _tools(body.get("tools") or ()),
     )
 
 
@@ -67,62 +70,55 @@ def _message(given: Mapping[str, Any]) -> Message:
     return Message(
         role=str(given.get("role") or "user"),
         content=_text(given.get("content")),
-        tool_calls=tuple(_call(call) for call in given.get("tool_calls") or ()),
+        tool_calls=tuple(call_from(call) for call in given.get("tool_calls") or ()),
         tool_call_id=given.get("tool_call_id"),
         tool_name=given.get("name") if given.get("role") == "tool" else None,
     )
 
 
 def _messages_of(items: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Items of Responses as messages: calls of one answer stand together in one message."""
-    calls: list[ToolCall] = []
+    """Items of Responses as messages: the text and the calls of one answer stand together in one message."""
+    answer: Message | None = None
     for item in items:
-        if item.get("type") == "function_call":
-            arguments = _arguments(item.get("arguments"))
-            name = str(item.get("name") or "")
-            calls.append(ToolCall(id=str(item.get("call_id") or ""), name=name, arguments=arguments))
+        kind = item.get("type") or "message"
+        if kind == "function_call":
+            before = answer or Message(role="assistant", content="")
+            answer = replace(before, tool_calls=(*before.tool_calls, _called(item)))
             continue
-        if calls:
-            yield Message(role="assistant", content="", tool_calls=tuple(calls))
-            calls = []
-        if item.get("type") == "function_call_output":
-            yield Message(
-                role="tool", content=_text(item.get("output")), tool_call_id=str(item.get("call_id") or "")
-            )
-        elif item.get("type", "message") == "message":
+        if kind not in ("message", "function_call_output"):
+            continue
+        if answer is not None:
+            yield answer
+        answer = None
+        if kind == "function_call_output":
+            call_id = str(item.get("call_id") or "")
+            yield Message(role="tool", content=_text(item.get("output")), tool_call_id=call_id)
+        elif item.get("role") == "assistant":
+            answer = _message(item)
+        else:
             yield _message(item)
-    if calls:
-        yield Message(role="assistant", content="", tool_calls=tuple(calls))
+    if answer is not None:
+        yield answer
 
 
-def _text(content: Any) -> str:
-    """Text, or the texts of its parts."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    return "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
-
-
-def _call(call: Mapping[str, Any]) -> ToolCall:
-    function = call.get("function") or {}
+def _called(item: Mapping[str, Any]) -> ToolCall:
     return ToolCall(
-        id=str(call.get("id") or ""),
-        name=str(function.get("name") or ""),
-        arguments=_arguments(function.get("arguments")),
+        id=str(item.get("call_id") or ""),
+        name=str(item.get("name") or ""),
+        arguments=arguments_from(item.get("arguments")),
     )
 
 
-def _arguments(text: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(text) if isinstance(text, str) else text
-    except ValueError:
-        return {}
-    return dict(found) if isinstance(found, Mapping) else {}
+def _text(content: Any) -> str:
+    """Text, or the texts of its parts. What is no text is named, so that it is not left out in silence."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text") or f"[{part.get('type')} was left out]") for part in parts)
 
 
 def _tools(given: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    """Functions, in the shape of either API."""
+    """Functions, in the shape of either API. Other kinds of tools run at OpenAI and cannot be had here."""
     functions = [one.get("function") or one for one in given if one.get("type", "function") == "function"]
     return tuple(
         ToolDefinition(
@@ -169,16 +165,29 @@ def chat_chunk(
 
 
 def chat_end(answer_id: str, model: str, reply: Reply) -> Iterator[dict[str, Any]]:
-    """The last chunks: the calls, why it ended, what it cost."""
+    """The last chunks: the calls, each by its name and then its arguments, and why it ended."""
     for at, call in enumerate(reply.tool_calls):
-        yield chat_chunk(answer_id, model, {"tool_calls": [{"index": at, **_told_call(call)}]})
+        told = _told_call(call)
+        function = told["function"]
+        begun = {"index": at, **told, "function": {"name": function["name"], "arguments": ""}}
+        rest = {"index": at, "function": {"arguments": function["arguments"]}}
+        yield chat_chunk(answer_id, model, {"tool_calls": [begun]})
+        yield chat_chunk(answer_id, model, {"tool_calls": [rest]})
     yield chat_chunk(answer_id, model, {}, _finish(reply))
-    yield chat_chunk(answer_id, model, {}) | {"choices": [], "usage": _chat_usage(reply.usage)}
+
+
+def chat_cost(answer_id: str, model: str, reply: Reply) -> dict[str, Any]:
+    """The chunk behind the last, for those who want to know what it cost."""
+    return chat_chunk(answer_id, model, {}) | {"choices": [], "usage": _chat_usage(reply.usage)}
 
 
 def _told_call(call: ToolCall) -> dict[str, Any]:
-    arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function = {"name": call.name, "arguments": _written(call)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _written(call: ToolCall) -> str:
+    return json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
 
 
 def _finish(reply: Reply) -> str:
@@ -220,6 +229,8 @@ def response(
     }
     if reply is not None:
         told["usage"] = _response_usage(reply.usage)
+    if reply is not None and reply.stop_reason == "max_tokens":
+        told |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     return told
 
 
@@ -227,19 +238,18 @@ def output_items(reply: Reply, item_id: str) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if reply.text or not reply.tool_calls:
         items.append(text_item(item_id, reply.text, "completed"))
-    for call in reply.tool_calls:
-        arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-        items.append(
-            {
-                "type": "function_call",
-                "id": new_id("fc"),
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": arguments,
-                "status": "completed",
-            }
-        )
-    return items
+    return items + [call_item(call, f"fc_{item_id}_{at}") for at, call in enumerate(reply.tool_calls)]
+
+
+def call_item(call: ToolCall, item_id: str) -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "id": item_id,
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": _written(call),
+        "status": "completed",
+    }
 
 
 def text_item(item_id: str, text: str, status: str) -> dict[str, Any]:

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
 
+from weft.types.ask import Ask
 from weft.types.context import Context
-from weft.types.message import Message, ToolDefinition
 from weft.types.receipt import Receipt
 from weft.types.records import MemorySearchResult, RenderedBlock, Session
 from weft.types.reply import Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A message from a program, with what it brings along.
-
-    `history` and `steps` are what the program says was said before and since the message; then its own
-    history is shown in place of a session's. Tools given here run at the program.
-    """
-
-    text: str
-    session: str = ""
-    sender: str = "owner"
-    recipe: str = ""
-    model: str = ""
-    instructions: str = ""
-    history: tuple[Message, ...] = ()
-    steps: tuple[Message, ...] = ()
-    tools: tuple[ToolDefinition, ...] = ()
-
-
 class Service(Protocol):
     """The assistant, as programs see it."""
 
-    def stream(self, ask: Ask) -> AsyncGenerator[Event]: ...
+    async def opened(self, ask: Ask) -> Ask:
+        """The same, in the session that it belongs to, by its id; a new one if there is none.
 
-    async def context(self, ask: Ask) -> Context: ...
+        Raises:
+            ConfigError: there is no such model or recipe.
+        """
+        ...
 
-    async def receipt(self, turn_id: str) -> Receipt: ...
+    def stream(self, ask: Ask) -> AsyncGenerator[Event]:
+        """The answer as it comes; the last event is `Done`, with the calls that the program is to make."""
+        ...
+
+    async def context(self, ask: Ask) -> Context:
+        """What the model would see. No model is asked, and no session is made."""
+        ...
+
+    async def receipt(self, turn_id: str) -> Receipt | None: ...
 
     async def sessions(self, limit: int) -> Sequence[Session]: ...
 
@@ -47,6 +39,6 @@ class Service(Protocol):
 
     async def search(self, query: str, limit: int) -> Sequence[MemorySearchResult]: ...
 
-    async def health(self) -> Mapping[str, Any]: ...
+    async def healthy(self) -> bool: ...
 
     def models(self) -> Sequence[str]: ...

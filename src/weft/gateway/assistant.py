@@ -24,7 +24,7 @@ from weft.turn.journal import settle_interrupted
 from weft.turn.run import Turn, prepare, run_turn
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
-from weft.types.message import Message
+from weft.types.message import Message, ToolDefinition
 from weft.types.recipe import Recipe
 from weft.types.records import OpenTurn, Session, SessionRule
 from weft.types.reply import Done, Event, Reply
@@ -65,14 +65,30 @@ class KeptLazily(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What a program brings with its message: its own instructions, tools that run at the program, and what
+    was done for the message before, of which so much (with the message) is in the log.
+    """
+
+    instructions: str = ""
+    tools: tuple[ToolDefinition, ...] = ()
+    steps: tuple[Message, ...] = ()
+    logged: int = 0
+
+
+NOTHING = Brought()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
     """A message with all that decides how it is answered."""
 
     text: str
     session: str | None
-    history: Sequence[Message]
+    history: Sequence[Message] | None
     caller: Caller
     provider: Provider
+    brought: Brought = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +118,10 @@ class App:
         text: str,
         session: str | None = None,
         *,
-        history: Sequence[Message] = (),
+        history: Sequence[Message] | None = None,
         caller: Caller = OWNER,
         provider: Provider | None = None,
+        brought: Brought = NOTHING,
     ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept.
 
@@ -112,7 +129,12 @@ class App:
         """
         asked = provider or self.provider
         question = _Question(
-            text=clean(text).text, session=session, history=history, caller=caller, provider=asked
+            text=clean(text).text,
+            session=session,
+            history=history,
+            caller=caller,
+            provider=asked,
+            brought=brought,
         )
         async with aclosing(run_turn(await self._turn(question), question.text)) as events:
             async for event in events:
@@ -125,16 +147,27 @@ class App:
         text: str,
         session: str | None = None,
         *,
-        history: Sequence[Message] = (),
+        history: Sequence[Message] | None = None,
         caller: Caller = OWNER,
         provider: Provider | None = None,
+        brought: Brought = NOTHING,
     ) -> Context:
         """What the model would see. No model is asked."""
         asked = provider or self.provider
         question = _Question(
-            text=clean(text).text, session=session, history=history, caller=caller, provider=asked
+            text=clean(text).text,
+            session=session,
+            history=history,
+            caller=caller,
+            provider=asked,
+            brought=brought,
         )
         return await prepare(await self._turn(question, made=False), question.text)
+
+    async def session_id(self, name: str, *, caller: Caller = OWNER) -> str:
+        """The id of the open session that a name or an id leads this caller to; made if there is none."""
+        question = _Question(text="", session=name, history=None, caller=caller, provider=self.provider)
+        return await self._session(await self.store.get(), question, made=True)
 
     async def interrupted(self, session: str | None = None) -> Sequence[OpenTurn]:
         """Messages that were not answered because the program ended; they are in the log now, with a note."""
@@ -170,8 +203,11 @@ class App:
             builder = builder.with_store(store).with_activity(store.activity)
             tools = tools.joined(self._own(store)) if question.session else tools
             caller = replace(caller, session_id=await self._session(store, question, made=made))
-        if question.history:
+        if question.history is not None:
             builder = builder.with_messages(question.history)
+        brought = question.brought
+        if brought.instructions:
+            builder = builder.with_base_instructions(brought.instructions)
         model = await self._model(store, question.provider.info)
         return Turn(
             builder=builder.for_agent(caller.agent_id)
@@ -182,11 +218,13 @@ class App:
             provider_reason=self._reason(question.provider),
             routing=self.routing,
             model=model,
-            tools=tools,
+            tools=tools.led_by(brought.tools) if brought.tools else tools,
             rules=self.rules,
             limits=self.limits,
             caller=caller,
             turns=store.turns if store is not None and question.session else None,
+            steps=brought.steps,
+            logged=brought.logged,
         )
 
     def _summarizer(self, question: _Question) -> Summarizer:

@@ -60,6 +60,13 @@ class ToolRegistry:
         joined._tools = {**{tool.name: tool for tool in tools}, **self._tools}
         return joined
 
+    def led_by(self, definitions: Iterable[ToolDefinition]) -> ToolRegistry:
+        """These tools behind others that run elsewhere; one of the same name gives way to them."""
+        led = ToolRegistry(sources=self._sources)
+        led._tools = {each.name: each for each in definitions}
+        led._tools |= {name: tool for name, tool in self._tools.items() if name not in led._tools}
+        return led
+
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools that were added, as the model is told of them."""
         return tuple(map(_definition, self._tools.values()))

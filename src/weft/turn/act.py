@@ -81,10 +81,17 @@ class Actor:
         calls = tuple(replace(call, name=self._names.get(call.name, call.name)) for call in reply.tool_calls)
         return replace(reply, tool_calls=calls)
 
-    def runs(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether these calls are ours to run; a tool that is only declared runs at the caller's."""
-        declared = {definition.name for definition in self._offered.definitions}
-        return all(call.name in self._offered.tools or call.name not in declared for call in calls)
+    def ours(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """Those of these calls that are ours to run; those of unknown tools are told so."""
+        return tuple(call for call in calls if not self._is_declared(call))
+
+    def theirs(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """Those of these calls that run at the caller's, because the tool is only declared."""
+        return tuple(call for call in calls if self._is_declared(call))
+
+    def _is_declared(self, call: ToolCall) -> bool:
+        names = {definition.name for definition in self._offered.definitions}
+        return call.name in names and call.name not in self._offered.tools
 
     async def act(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event]:
         """Run the calls of one reply side by side, where no rule wants one before another."""

@@ -25,16 +25,24 @@ INTERRUPTED = "[No answer: the program ended before it came.]"
 class Journal:
     """One turn's record. Without a store it remembers nothing beyond the turn.
 
-    `unfinished` are the pieces of an answer that is not a step yet.
+    `unfinished` are the pieces of an answer that is not a step yet. `brought` are steps that the caller did
+    before; `logged` of the message and these are in the log already.
     """
 
     turns: Turns | None = None
     session_id: str = ""
     turn_id: str = ""
     asked: Message = Message(role="user", content="")
+    brought: tuple[Message, ...] = ()
+    logged: int = 0
     steps: list[Message] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     is_open: bool = False
+
+    @property
+    def exchange(self) -> tuple[Message, ...]:
+        """The message and what was done since, without what the log has already."""
+        return (self.asked, *self.brought, *self.steps)[self.logged :]
 
     async def begin(self, text: str) -> None:
         """Keep the message before anything is done with it."""
@@ -57,7 +65,7 @@ class Journal:
     async def finish(self, answer: Message | None, receipt: Receipt | None) -> None:
         """Both sides of the exchange, what was done between them, and the receipt: at once."""
         if self.turns is not None:
-            said = (self.asked, *self.steps, *((answer,) if answer else ()))
+            said = (*self.exchange, *((answer,) if answer else ()))
             ending = asyncio.ensure_future(self.turns.finish(self.turn_id, receipt or Receipt(), *said))
             try:
                 await asyncio.shield(ending)
@@ -70,15 +78,13 @@ class Journal:
             self.is_open = False
             text = "".join(self.unfinished)
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
-            await asyncio.shield(
-                self.turns.fail(self.turn_id, "it was cancelled", self.asked, *self.steps, note)
-            )
+            await asyncio.shield(self.turns.fail(self.turn_id, "it was cancelled", *self.exchange, note))
 
     async def fail(self, error: str) -> None:
         """Give up. What tools did is in the log; a turn that did nothing leaves no trace there."""
         if self.turns is not None and self.is_open:
             self.is_open = False
-            note = (self.asked, *self.steps, _note(FAILED.format(reason=error))) if self.steps else ()
+            note = (*self.exchange, _note(FAILED.format(reason=error))) if self.steps else ()
             await self.turns.fail(self.turn_id, error, *note)
 
 

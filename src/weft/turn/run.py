@@ -40,7 +40,8 @@ class Turn:
     """What one turn works with.
 
     `model` is what is known of the model that answers, if that is more than its provider tells. Without
-    `turns` nothing is remembered.
+    `turns` nothing is remembered. `steps` is what the caller did for this message before, such as calls of
+    its own tools; `logged` of the message and these are in the log already.
     """
 
     builder: ContextBuilder
@@ -53,6 +54,8 @@ class Turn:
     limits: ToolLimits = ToolLimits()
     caller: Caller = Caller()
     turns: Turns | None = None
+    steps: tuple[Message, ...] = ()
+    logged: int = 0
 
 
 async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
@@ -60,6 +63,7 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     if not message.strip():
         raise EmptyMessage
     journal = Journal(turns=turn.turns, session_id=turn.caller.session_id)
+    journal.brought, journal.logged = turn.steps, turn.logged
     try:
         await journal.begin(message)
         async with aclosing(_answer(turn, message, journal)) as events:
@@ -79,7 +83,8 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
     """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
     turn = await _routed(turn, message)
     offered = await _offered(turn, message)
-    first = context = await prepare(turn, message, offered)
+    first = await prepare(turn, message, offered)
+    context = _grown(first, journal, turn.builder.recipe) if turn.steps else first
     actor = Actor(offered, rules=turn.rules, limits=turn.limits, caller=turn.caller, kept=turn.turns)
     replies: list[Reply] = []
     while True:
@@ -92,30 +97,32 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
         if len(replies) == actor.rounds:
             raise ProviderError("The answer broke off before its end: ask again.")
         calls = replies[-1].tool_calls
-        if not calls or actor.exhausted or not actor.runs(calls):
+        ours = actor.ours(calls)
+        if not ours or actor.exhausted:
             break
         await journal.step(said(replies[-1]))
         try:
-            async with aclosing(actor.act(calls)) as acts:
+            async with aclosing(actor.act(ours)) as acts:
                 async for event in acts:
                     yield event
         finally:
             await journal.step(*actor.results)
-        if actor.ended:
+        if actor.ended or len(ours) < len(calls):
             break
         if actor.exhausted:
             await journal.step(_note(_ENOUGH.format(rounds=actor.rounds)))
         context = _grown(first, journal, turn.builder.recipe)
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
-    await journal.finish(None if actor.ended else said(reply), receipt)
+    is_step = len(replies) == actor.rounds
+    await journal.finish(None if is_step else said(reply), receipt)
     yield Done(replace(reply, receipt=receipt))
 
 
 def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:
     """The request of the next round, as the recipe deals with one that is too large."""
     cuttable, send = recipe.history.strategy != "none", recipe.overflow == "send"
-    return with_steps(first, journal.steps, cuttable=cuttable, send=send)
+    return with_steps(first, (*journal.brought, *journal.steps), cuttable=cuttable, send=send)
 
 
 async def prepare(turn: Turn, message: str, offered: Offered | None = None) -> Context:
@@ -157,6 +164,8 @@ def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
     reply = replace(last, turn_id=journal.turn_id)
     if actor.ended:
         return replace(reply, text=last.text or actor.ending, tool_calls=())
+    if theirs := actor.theirs(last.tool_calls):
+        return replace(reply, tool_calls=theirs)
     if actor.exhausted:
         return replace(reply, text=last.text or _NO_ANSWER.format(rounds=actor.rounds), tool_calls=())
     return reply

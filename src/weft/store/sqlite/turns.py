@@ -109,11 +109,16 @@ class SqliteTurns:
 
     async def get(self, turn_id: str) -> Receipt:
         """Raises StoreError if there is none of that id."""
-        query = "select receipt from turns where id = ?"
-        found = await self._database.read(lambda db: db.execute(query, (turn_id,)).get)
+        found = await self.find(turn_id)
         if found is None:
             raise StoreError(f"There is no turn {turn_id!r} with a receipt: `weft turns` lists them.")
-        return Receipt.from_json(str(found))
+        return found
+
+    async def find(self, turn_id: str) -> Receipt | None:
+        """The receipt of a turn that was answered."""
+        query = "select receipt from turns where id = ?"
+        found = await self._database.read(lambda db: db.execute(query, (storable(turn_id),)).get)
+        return None if found is None else Receipt.from_json(str(found))
 
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
         """The ids of a session's turns that were answered, newest first."""
