@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ def encoded(data: Mapping[str, Any]) -> bytes:
     return f"{name}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
 
-async def pieces(events: AsyncIterator[Event]) -> AsyncGenerator[str | Reply]:
+async def pieces(events: AsyncGenerator[Event]) -> AsyncGenerator[str | Reply]:
     """The text as it comes, and at last the reply with all of it.
 
     What a model says before it calls our tools is told too, a blank line apart. A text that never came in
@@ -36,47 +37,49 @@ async def pieces(events: AsyncIterator[Event]) -> AsyncGenerator[str | Reply]:
     """
     told, parted = list[str](), False
     since = ""
-    async for event in events:
-        if isinstance(event, ToolStarted):
-            parted, since = bool(told), ""
-        elif isinstance(event, TextDelta) and event.text:
-            since += event.text
-            told.append(f"{_BETWEEN}{event.text}" if parted else event.text)
-            parted = False
-            yield told[-1]
-        elif isinstance(event, Done):
-            if event.reply.text and not since.strip():
-                told.append(f"{_BETWEEN}{event.reply.text}" if parted else event.reply.text)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, ToolStarted):
+                parted, since = bool(told), ""
+            elif isinstance(event, TextDelta) and event.text:
+                since += event.text
+                told.append(f"{_BETWEEN}{event.text}" if parted else event.text)
+                parted = False
                 yield told[-1]
-            yield replace(event.reply, text="".join(told))
+            elif isinstance(event, Done):
+                if event.reply.text and not since.strip():
+                    told.append(f"{_BETWEEN}{event.reply.text}" if parted else event.reply.text)
+                    yield told[-1]
+                yield replace(event.reply, text="".join(told))
 
 
 async def chat_stream(
-    events: AsyncIterator[Event], model: str, *, include_usage: bool
+    events: AsyncGenerator[Event], model: str, *, include_usage: bool
 ) -> AsyncGenerator[bytes]:
     """The chunks of Chat Completions, up to `[DONE]`."""
     answer_id, begun = new_id("chatcmpl"), False
-    async for piece in pieces(events):
-        if not begun:
-            begun = True
-            yield encoded(chat_chunk(answer_id, model, {"role": "assistant", "content": ""}))
-        if isinstance(piece, str):
-            yield encoded(chat_chunk(answer_id, model, {"content": piece}))
-            continue
-        for chunk in chat_end(answer_id, model, piece):
-            yield encoded(chunk)
-        if include_usage:
-            yield encoded(chat_cost(answer_id, model, piece))
+    async with aclosing(pieces(events)) as told:
+        async for piece in told:
+            if not begun:
+                begun = True
+                yield encoded(chat_chunk(answer_id, model, {"role": "assistant", "content": ""}))
+            if isinstance(piece, str):
+                yield encoded(chat_chunk(answer_id, model, {"content": piece}))
+                continue
+            for chunk in chat_end(answer_id, model, piece):
+                yield encoded(chunk)
+            if include_usage:
+                yield encoded(chat_cost(answer_id, model, piece))
     yield b"data: [DONE]\n\n"
 
 
-async def response_stream(events: AsyncIterator[Event], model: str) -> AsyncGenerator[bytes]:
+async def response_stream(events: AsyncGenerator[Event], model: str) -> AsyncGenerator[bytes]:
     """The events of Responses, from `response.created` to `response.completed`."""
-    told = _Responding(model)
-    async for piece in pieces(events):
-        made = told.text(piece) if isinstance(piece, str) else told.end(piece)
-        for event in made:
-            yield encoded(event)
+    growing = _Responding(model)
+    async with aclosing(pieces(events)) as told:
+        async for piece in told:
+            for event in growing.text(piece) if isinstance(piece, str) else growing.end(piece):
+                yield encoded(event)
 
 
 class _Responding:

@@ -1,0 +1,117 @@
+"""Who may come in over HTTP, how often, and with how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from weft.channels.http_settings import HttpChannelSettings
+from weft.channels.place import HERE, is_address, is_everywhere, knows_token, shown
+from weft.channels.problems import problem
+from weft.channels.traffic import Metrics, RateLimit
+
+GONE = 499
+"""The status of a request whose client went away."""
+OPEN = "/api/health"
+"""The one address that needs no token, for those who only watch whether the server is there."""
+
+
+class Guard:
+    """Stands before all routes.
+
+    A web page that plays tricks with DNS names a foreign host, and one of another site a foreign origin: both
+    are refused, with a token or without.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: HttpChannelSettings, token: str, metrics: Metrics, limit: RateLimit
+    ) -> None:
+        self._app, self._settings, self._token = app, settings, token
+        self._metrics, self._limit = metrics, limit
+        self._names = {name.lower() for name in (shown(settings.host), *HERE, *settings.names)}
+        self._any_address = is_everywhere(settings.host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope)
+            body = None if refusal else await self._body(scope, receive)
+            if refusal or body is None:
+                await (refusal or self._too_large())(scope, receive, noted)
+            else:
+                await self._app(scope, _Again(body, receive), noted)
+        except ClientDisconnect:
+            status = GONE
+        finally:
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.request(route, status)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
+        if not self._is_ours(host):
+            return problem(403, "This server is not called by that name.", code="wrong_host")
+        if origin and origin not in (f"http://{host}", f"https://{host}"):
+            return problem(403, "Pages of other sites may not ask this server.", code="wrong_origin")
+        knows = not self._token or knows_token(headers.get("authorization", ""), self._token)
+        client = "token" if self._token and knows else str((scope.get("client") or ("",))[0])
+        if wait := self._limit.wait_seconds(client):
+            told = f"There were too many requests in the last minute: ask again in {wait} seconds."
+            return problem(429, told, code="rate_limit_exceeded", headers={"retry-after": str(wait)})
+        if not knows and scope["path"] != OPEN:
+            told = "This server needs its token: send it as `Authorization: Bearer TOKEN`."
+            return problem(401, told, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+        return name in self._names or (self._any_address and is_address(name))
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body, or None if it is too large, which a chunked one says only as it comes."""
+        most = self._settings.max_body_bytes
+        told = Headers(scope=scope).get("content-length", "")
+        if told.isdigit() and int(told) > most:
+            return None
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            if len(body) > most:
+                return None
+            if not message.get("more_body"):
+                return bytes(body)
+
+    def _too_large(self) -> Response:
+        told = f"A request may have at most {self._settings.max_body_bytes} bytes: send less."
+        return problem(413, told, code="too_large")
+
+
+@dataclass(slots=True)
+class _Again:
+    """Gives a body that was read already, and then listens on."""
+
+    body: bytes
+    receive: Receive
+    given: bool = False
+
+    async def __call__(self) -> Message:
+        if self.given:
+            return await self.receive()
+        self.given = True
+        return {"type": "http.request", "body": self.body, "more_body": False}

@@ -1,0 +1,227 @@
+"""The assistant for programs: OpenAI's API, so that any app gains memory, and one of our own.
+
+On this machine for everybody, elsewhere only for those who know the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse, Response
+
+from weft.channels.guard import GONE, OPEN, Guard
+from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
+from weft.channels.http_settings import HttpChannelSettings
+from weft.channels.live import Live, while_connected
+from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
+from weft.channels.openai_stream import chat_stream, encoded, response_stream
+from weft.channels.place import check_place, listen, shown
+from weft.channels.problems import NotFound, Told, described, on_bug, on_error, on_invalid, on_refusal
+from weft.channels.service import Service
+from weft.channels.traffic import Line, Metrics, RateLimit
+from weft.errors import EmptyMessage, WeftError
+from weft.providers.base import collected
+from weft.types.ask import Ask
+from weft.types.codec import dump_json, to_dict
+from weft.types.reply import Event
+from weft.types.version import VERSION
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
+_NO_MODEL = "There is no such model here: GET /v1/models lists them."
+
+Words = Annotated[str, Query(min_length=1, max_length=2000)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+def make_app(service: Service, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:
+    """The application that a server runs.
+
+    Raises:
+        ConfigError: others could reach it there, and there is no token that they must know.
+    """
+    check_place(settings.host, token)
+    metrics = Metrics()
+    app = FastAPI(
+        title="Weft",
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        responses=_PROBLEMS,
+        default_response_class=Told,
+        exception_handlers={
+            WeftError: on_error,
+            HTTPException: on_refusal,
+            RequestValidationError: on_invalid,
+            ClientDisconnect: _on_gone,
+            Exception: on_bug,
+        },
+    )
+    limit = RateLimit(settings.requests_per_minute)
+    app.add_middleware(Guard, settings=settings, token=token, metrics=metrics, limit=limit)
+    routes = _Routes(service, Line(settings.at_once, settings.max_waiting), metrics)
+    for path, method, work in routes.all():
+        app.add_api_route(path, work, methods=[method], response_model=None)
+    return app
+
+
+async def serve(
+    service: Service,
+    settings: HttpChannelSettings,
+    *,
+    token: str = "",
+    ready: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve until the process is told to stop; `ready` hears the address.
+
+    Raises:
+        ConfigError: it must not listen there.
+        ChannelError: it cannot.
+    """
+    app = make_app(service, settings, token=token)
+    listening = listen(settings.host, settings.port)
+    # Its own signal handlers end open streams; nothing but warnings is logged, and nothing to stdout.
+    config = uvicorn.Config(
+        app, log_config=None, log_level="warning", access_log=False, server_header=False, proxy_headers=False
+    )
+    ready(f"http://{shown(settings.host)}:{listening.getsockname()[1]}")
+    with listening:
+        await uvicorn.Server(config).serve(sockets=[listening])
+
+
+async def _on_gone(_: Request, error: Exception) -> Response:
+    return Response(status_code=GONE)
+
+
+class _Routes:
+    """What can be asked, each as one method."""
+
+    def __init__(self, service: Service, line: Line, metrics: Metrics) -> None:
+        self._service, self._line, self._metrics = service, line, metrics
+
+    def all(self) -> list[tuple[str, str, Callable[..., Any]]]:
+        return [
+            ("/v1/chat/completions", "POST", self.chat),
+            ("/v1/responses", "POST", self.responses),
+            ("/v1/models", "GET", self.models),
+            ("/v1/models/{model:path}", "GET", self.model),
+            ("/api/turns", "POST", self.turn),
+            ("/api/turns/{turn_id}", "GET", self.receipt),
+            ("/api/context", "POST", self.context),
+            ("/api/sessions", "GET", self.sessions),
+            ("/api/blocks", "GET", self.blocks),
+            ("/api/search", "GET", self.search),
+            (OPEN, "GET", self.health),
+            ("/metrics", "GET", self.metrics),
+        ]
+
+    # --- OpenAI's
+
+    async def chat(self, request: Request, body: ChatBody) -> Response:
+        """Answer as Chat Completions does, with what is remembered of whom `user` names."""
+        ask = self._known(from_chat(body.plain(), body.user or "owner"))
+        model = ask.model or self._service.models()[0]
+        if body.stream:
+            usage = body.stream_options is not None and bool(body.stream_options.include_usage)
+            events = chat_stream(self._events(ask), model, include_usage=usage)
+            return Live(events, lambda told: encoded(described(502, told)))
+        reply = await while_connected(request.receive, collected(self._events(ask)))
+        return Told(chat_answer(reply, new_id("chatcmpl"), model))
+
+    async def responses(self, request: Request, body: ResponsesBody) -> Response:
+        """Answer as Responses does, with what is remembered of whom `user` names."""
+        ask = self._known(from_responses(body.plain(), body.user or "owner"))
+        model = ask.model or self._service.models()[0]
+        if body.stream:
+            return Live(response_stream(self._events(ask), model), _failed_response)
+        reply = await while_connected(request.receive, collected(self._events(ask)))
+        return Told(response(new_id("resp"), model, reply, item_id=new_id("msg")))
+
+    async def models(self) -> Response:
+        """The models that can be asked for."""
+        return Told({"object": "list", "data": [_model(name) for name in self._service.models()]})
+
+    async def model(self, model: str) -> Response:
+        """One of them."""
+        if model not in self._service.models():
+            raise NotFound(_NO_MODEL, code="model_not_found")
+        return Told(_model(model))
+
+    # --- ours
+
+    async def turn(self, request: Request, body: TurnBody) -> Response:
+        """Answer a message in a session."""
+        if not body.text.strip():
+            raise EmptyMessage
+        given = Ask(text=body.text, session=body.session, sender=body.sender)
+        ask = await self._service.opened(given)
+        reply = await while_connected(request.receive, collected(self._events(ask)))
+        return Told({"turn": reply.turn_id, "session": ask.session, "reply": reply.text})
+
+    async def receipt(self, turn_id: str) -> Response:
+        """What a turn showed, what lost its place, and why."""
+        found = await self._service.receipt(turn_id)
+        if found is None:
+            raise NotFound("There is no turn of that id with a receipt.", code="turn_not_found")
+        return Told(found.to_json())
+
+    async def context(self, body: ContextBody) -> Response:
+        """What the model would see with a message. No model is asked."""
+        ask = Ask(text=body.text, session=body.session, sender=body.sender, recipe=body.recipe)
+        return Told((await self._service.context(ask)).to_json(receipt=True))
+
+    async def sessions(self, limit: Limit = 100) -> Response:
+        """Sessions, the one last used first."""
+        return _told("sessions", await self._service.sessions(limit))
+
+    async def blocks(self) -> Response:
+        """The blocks of memory, as they are shown to the model."""
+        return _told("blocks", await self._service.blocks())
+
+    async def search(self, q: Words, limit: Limit = 10) -> Response:
+        """What is remembered that bears on a query, best first."""
+        return _told("results", await self._service.search(q, limit))
+
+    async def health(self) -> Response:
+        """Whether the server can answer, and nothing else."""
+        is_ok = await self._service.healthy()
+        return Told({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
+
+    async def metrics(self) -> Response:
+        """Numbers for Prometheus."""
+        return PlainTextResponse(self._metrics.text(), media_type="text/plain; version=0.0.4")
+
+    # --- both
+
+    def _known(self, ask: Ask) -> Ask:
+        if ask.model and ask.model not in self._service.models():
+            raise NotFound(_NO_MODEL, code="model_not_found", param="model")
+        return ask
+
+    async def _events(self, ask: Ask) -> AsyncGenerator[Event]:
+        """A turn in its place in the line, and counted."""
+        async with self._line.place():
+            with self._metrics.turn():
+                async with aclosing(self._service.stream(ask)) as events:
+                    async for event in events:
+                        yield event
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "weft"}
+
+
+def _told(name: str, rows: Any) -> Response:
+    return Told(dump_json({name: to_dict(rows)}))
+
+
+def _failed_response(told: str) -> bytes:
+    """A failure after a response began. The number is not known here, and no client counts."""
+    event = {"type": "error", "code": "server_error", "message": told, "param": None, "sequence_number": 0}
+    return encoded(event)

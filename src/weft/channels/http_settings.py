@@ -1,0 +1,21 @@
+"""How programs reach the assistant over HTTP, and how much of it they get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpChannelSettings:
+    """Where the server listens, by which further `names` it is called, and its limits.
+
+    `at_once` turns run side by side, `max_waiting` more wait for them, and others are sent away.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8713
+    names: tuple[str, ...] = ()
+    max_body_bytes: int = 4 * 1024 * 1024
+    requests_per_minute: int = 120
+    at_once: int = 8
+    max_waiting: int = 32
