@@ -30,7 +30,7 @@ from weft.errors import EmptyMessage, WeftError
 from weft.providers.base import collected
 from weft.types.ask import Ask
 from weft.types.codec import dump_json, to_dict
-from weft.types.reply import Event
+from weft.types.reply import Done, Event
 from weft.types.version import VERSION
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
@@ -207,9 +207,10 @@ class _Routes:
     async def _events(self, ask: Ask) -> AsyncGenerator[Event]:
         """A turn in its place in the line, and counted."""
         async with self._line.place():
-            with self._metrics.turn():
+            with self._metrics.turn() as turn:
                 async with aclosing(self._service.stream(ask)) as events:
                     async for event in events:
+                        turn.outcome = "answered" if isinstance(event, Done) else ""
                         yield event
 
 

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 from weft.errors import ChannelError
 
@@ -59,6 +60,13 @@ class Line:
             self._room.release()
 
 
+@dataclass(slots=True)
+class Counted:
+    """A turn that runs. Whoever has its answer may stop listening: it is answered all the same."""
+
+    outcome: str = ""
+
+
 class Metrics:
     """Numbers for Prometheus."""
 
@@ -72,19 +80,18 @@ class Metrics:
         self._requests[route, status] += 1
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[Counted]:
         """Count a turn, how it ends and how long it took."""
-        began, outcome = time.monotonic(), "failed"
+        began, turn = time.monotonic(), Counted()
         self._running += 1
         try:
-            yield
-            outcome = "answered"
+            yield turn
         except (asyncio.CancelledError, GeneratorExit):
-            outcome = "cancelled"
+            turn.outcome = turn.outcome or "cancelled"
             raise
         finally:
             self._running -= 1
-            self._outcomes[outcome] += 1
+            self._outcomes[turn.outcome or "failed"] += 1
             took = time.monotonic() - began
             self._seconds += took
             self._within.update(bucket for bucket in _BUCKETS if took <= bucket)
