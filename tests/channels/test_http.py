@@ -190,6 +190,8 @@ async def test_there_is_a_description_and_there_are_no_pages_with_foreign_script
             "/api/health",
             "/metrics",
         }
+        page = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text("utf-8")
+        assert [path for path in described["paths"] if f" {path}`" not in page] == []
         for path in ("/docs", "/redoc", "/nowhere"):
             answer = await http.get(path)
             assert answer.status_code == 404
@@ -471,3 +473,11 @@ async def test_a_model_that_is_not_offered_is_not_asked() -> None:
         await service.opened(Ask(text="hi", model="gpt-9"))
     assert json.loads((await service.context(Ask(text="hi"))).to_json())["current_message"] == "hi"
     await app.close()
+
+
+async def test_a_store_that_cannot_be_read_is_told_by_health_without_a_word_about_it(tmp_path: Path) -> None:
+    (tmp_path / "weft.db").write_bytes(b"this is no database, it is a letter" * 100)
+    async with serving() as server, server.client() as http:
+        answer = await http.get("/api/health")
+
+        assert (answer.status_code, answer.json()) == (503, {"status": "unavailable"})

@@ -34,6 +34,8 @@ from weft.types.reply import Done, Event
 from weft.types.version import VERSION
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
+_LAST_SECONDS = 5
+"""So long running answers may go on when the server is told to stop; then they are cancelled."""
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 
 Words = Annotated[str, Query(min_length=1, max_length=2000)]
@@ -86,9 +88,15 @@ async def serve(
     """
     app = make_app(service, settings, token=token)
     listening = listen(settings.host, settings.port)
-    # Its own signal handlers end open streams; nothing but warnings is logged, and nothing to stdout.
+    # Nothing but warnings is logged, and nothing to stdout; headers of proxies are anybody's word.
     config = uvicorn.Config(
-        app, log_config=None, log_level="warning", access_log=False, server_header=False, proxy_headers=False
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_LAST_SECONDS,
     )
     ready(f"http://{shown(settings.host)}:{listening.getsockname()[1]}")
     with listening:

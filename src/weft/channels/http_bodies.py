@@ -78,7 +78,7 @@ class _Asked(_Known):
     stream: bool | None = None
     user: Name | None = None
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: dict[str, Annotated[str, Field(max_length=512)]] | None = None
 
     def plain(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from weft.errors import ConfigError, did_you_mean
+from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.gateway.assistant import App, Brought
 from weft.gateway.clean import clean
 from weft.providers.base import Provider
@@ -23,8 +24,11 @@ from weft.types.receipt import Receipt
 from weft.types.records import MemorySearchResult, RenderedBlock, SearchOptions, Session
 from weft.types.reply import Event
 
+_log = logging.getLogger(__name__)
+
 ANY = "weft"
 """The name of the model that the settings chose, whichever that is."""
+_AGENT = "weft"
 _LOOKED_AT = 500
 """So many of the newest messages of a log are compared with what a program says was said."""
 
@@ -95,15 +99,21 @@ class AssistantService:
 
     async def blocks(self) -> Sequence[RenderedBlock]:
         store = await self._app.store.find()
-        return () if store is None else await store.memory.rendered_blocks(ANY)
+        return () if store is None else await store.memory.rendered_blocks(_AGENT)
 
     async def search(self, query: str, limit: int) -> Sequence[MemorySearchResult]:
         store = await self._app.store.find()
-        return () if store is None else await store.memory.search(ANY, query, SearchOptions(limit=limit))
+        return () if store is None else await store.memory.search(_AGENT, query, SearchOptions(limit=limit))
 
     async def healthy(self) -> bool:
-        store = await self._app.store.find()
-        return store is None or await store.sessions.list(limit=1) is not None
+        try:
+            store = await self._app.store.find()
+            if store is not None:
+                await store.sessions.list(limit=1)
+        except StoreError:
+            _log.exception("the store cannot be read")
+            return False
+        return True
 
     def _provider(self, model: str) -> Provider:
         own = self._app.provider
@@ -208,4 +218,4 @@ def conversation_name(ask: Ask) -> str:
 
 
 def _caller(ask: Ask) -> Caller:
-    return Caller(agent_id=ANY, channel="http", sender_id=ask.sender)
+    return Caller(agent_id=_AGENT, channel="http", sender_id=ask.sender)
