@@ -369,7 +369,7 @@ async def test_a_full_line_is_service_unavailable() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_goes_away_cancels_its_turn(stream: bool) -> None:
     model = Slow()
-    async with serving(model=model) as server:
+    async with serving(model=model, requests_per_minute=0) as server:
         async with server.client() as http:
             asking = asyncio.create_task(http.post("/v1/chat/completions", json={**CHAT, "stream": stream}))
             await asyncio.wait_for(model.began.wait(), 10)
