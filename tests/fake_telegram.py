@@ -80,6 +80,15 @@ class FakeTelegram:
             assert self._changed.wait_for(lambda: len(self.sent) >= count, seconds), self.sent
             return [one["text"] for one in self.sent]
 
+    def wait_for(self, enough: Callable[[list[str]], bool], seconds: float = 60.0) -> None:
+        """Until what the bot said is enough."""
+
+        def said() -> bool:
+            return enough([one["text"] for one in self.sent])
+
+        with self._changed:
+            assert self._changed.wait_for(said, seconds), self.sent
+
     def wait_confirmed(self, number: int, seconds: float = 60.0) -> None:
         """Until the bot has told that it has that update."""
         with self._changed:

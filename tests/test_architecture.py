@@ -18,6 +18,7 @@ MAX_MODULE_LINES, MAX_FUNCTION_LINES, MAX_TEST_LINES = 400, 60, 600
 BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 CONTAINED = [
     "channels/mcp.py",
+    "gateway/pipeline.py",
     "memory/border.py",
     "store/sqlite/database.py",
     "store/sqlite/database.py",

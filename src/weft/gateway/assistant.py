@@ -10,10 +10,12 @@ from typing import Protocol
 
 from weft.errors import ConfigError
 from weft.gateway.clean import clean
+from weft.gateway.needs import needs_of
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice
 from weft.store.base import Activity, Sessions, Store, Turns
+from weft.store.people import Auth, PeopleFacts, PeopleSummaries, PeopleTasks, Post
 from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
@@ -49,6 +51,21 @@ class Kept(Store, Protocol):
     @property
     def activity(self) -> Activity: ...
 
+    @property
+    def facts(self) -> PeopleFacts: ...
+
+    @property
+    def tasks(self) -> PeopleTasks: ...
+
+    @property
+    def summaries(self) -> PeopleSummaries: ...
+
+    @property
+    def post(self) -> Post: ...
+
+    @property
+    def auth(self) -> Auth: ...
+
 
 class KeptLazily(Protocol):
     """A store that is opened when it is first needed."""
@@ -73,6 +90,7 @@ class _Question:
     history: Sequence[Message]
     caller: Caller
     provider: Provider
+    inbox_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +123,20 @@ class App:
         history: Sequence[Message] = (),
         caller: Caller = OWNER,
         provider: Provider | None = None,
+        inbox_id: str = "",
     ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept.
 
-        A session is known by its id; one that is not there yet is made.
+        A session is known by its id; one that is not there yet is made. A message from the inbox is
+        answered there by whatever ends the turn.
         """
-        asked = provider or self.provider
         question = _Question(
-            text=clean(text).text, session=session, history=history, caller=caller, provider=asked
+            text=clean(text).text,
+            session=session,
+            history=history,
+            caller=caller,
+            provider=provider or self.provider,
+            inbox_id=inbox_id,
         )
         async with aclosing(run_turn(await self._turn(question), question.text)) as events:
             async for event in events:
@@ -177,6 +201,7 @@ class App:
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
+            .with_needs(needs_of(question.text, builder.recipe.recall_gate))
             .with_summarizer(self._summarizer(question) if made else nobody),
             provider=question.provider,
             provider_reason=self._reason(question.provider),
@@ -187,6 +212,7 @@ class App:
             limits=self.limits,
             caller=caller,
             turns=store.turns if store is not None and question.session else None,
+            inbox_id=question.inbox_id,
         )
 
     def _summarizer(self, question: _Question) -> Summarizer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.gateway.assistant import App
 from weft.providers.base import Provider
@@ -35,6 +35,7 @@ class Conversation:
             StoreError: there is no session of that id.
         """
         store, rule = await app.store.get(), app.builder.recipe.session
+        caller = replace(caller, conversation=caller.conversation or name)
         if session_id:
             session = await store.sessions.reopen(session_id, rule=rule)
         else:
@@ -47,9 +48,11 @@ class Conversation:
             )
         return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
 
-    async def say(self, text: str) -> AsyncGenerator[Event]:
+    async def say(self, text: str, *, inbox_id: str = "") -> AsyncGenerator[Event]:
         """The answer to a message, as it comes."""
-        events = self.app.stream(text, self.session.id, caller=self.caller, provider=self.provider)
+        events = self.app.stream(
+            text, self.session.id, caller=self.caller, provider=self.provider, inbox_id=inbox_id
+        )
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Done):

@@ -53,13 +53,14 @@ class Turn:
     limits: ToolLimits = ToolLimits()
     caller: Caller = Caller()
     turns: Turns | None = None
+    inbox_id: str = ""
 
 
 async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     """Answer one message; the last event holds the reply with its receipt."""
     if not message.strip():
         raise EmptyMessage
-    journal = Journal(turns=turn.turns, session_id=turn.caller.session_id)
+    journal = Journal(turns=turn.turns, session_id=turn.caller.session_id, inbox_id=turn.inbox_id)
     try:
         await journal.begin(message)
         async with aclosing(_answer(turn, message, journal)) as events:
@@ -108,7 +109,7 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
         context = _grown(first, journal, turn.builder.recipe)
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
-    await journal.finish(None if actor.ended else said(reply), receipt)
+    await journal.finish(None if actor.ended else said(reply), receipt, reply=reply.text)
     yield Done(replace(reply, receipt=receipt))
 
 
