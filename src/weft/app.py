@@ -262,7 +262,8 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
     """The provider of that name, with its settings."""
     if name == "scripted":
         info = ModelInfo(id=config.model or "scripted", provider="scripted")
-        return ScriptedProvider(config.scripted.replies, info=info)
+        delay = config.scripted.delay_seconds
+        return ScriptedProvider(config.scripted.replies, info=info, delay_seconds=delay)
     if name in VENDORS:
         return _over_http(VENDORS[name], config, environ)
     if name == "claude_code":

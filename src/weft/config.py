@@ -117,9 +117,10 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedSettings:
-    """What the scripted provider answers, one reply for each request."""
+    """What the scripted provider answers, one reply for each request, and after how long."""
 
     replies: tuple[str, ...] = ("This reply was scripted: no model was asked.",)
+    delay_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -198,6 +198,7 @@ class Gateway:
                 await asyncio.sleep(self._settings.typing_seconds)
 
         shown = asyncio.create_task(show())
+        await asyncio.sleep(0)  # it begins before anything else is done with the message
         try:
             yield
         finally:
