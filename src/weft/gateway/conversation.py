@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -76,6 +77,16 @@ class Conversation:
 
     async def newest(self, n: int) -> Sequence[Message]:
         return await (await self.app.store.get()).messages.newest(self.session.id, n)
+
+    async def reminders(self) -> list[str]:
+        """What is due and to be told here; each once, whoever else looks."""
+        store, now = await self.app.store.get(), time.time()
+        await store.tasks.fire(now)
+        told = []
+        for delivery in await store.post.due(now, (self.caller.channel,)):
+            await store.post.sent(delivery.id)
+            told.append(delivery.message.text)
+        return told
 
     async def interrupted(self) -> Sequence[OpenTurn]:
         """Messages of this session that were not answered, because the program ended."""

@@ -98,9 +98,13 @@ class SqlitePost:
         """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice."""
 
         def work(db: apsw.Connection) -> list[Delivery]:
+            # What goes to a place behind something that is tried again later waits for that.
             rows: Sequence[Any] = db.execute(
                 "select id, channel, conversation, text, attempts from outbox "
-                "where state = 'pending' and next_at <= ? and channel in (select value from json_each(?)) "
+                "where state = 'pending' and next_at <= ?1 and channel in (select value from json_each(?2)) "
+                "and not exists(select 1 from outbox as earlier where earlier.state = 'pending' "
+                "and earlier.next_at > ?1 and earlier.channel = outbox.channel "
+                "and earlier.conversation = outbox.conversation and earlier.id < outbox.id) "
                 "order by created_at, id limit 100",
                 (now, json.dumps(sorted(channels))),
             ).fetchall()
