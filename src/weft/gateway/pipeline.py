@@ -88,6 +88,7 @@ class Gateway:
         self._lines: dict[tuple[str, str, str], _Line] = {}
         self._slots = asyncio.Semaphore(self._settings.at_once)
         self._outgoing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._held: dict[tuple[str, str], float] = {}
         self._to_send = asyncio.Event()
         self._stopping = False
 
@@ -232,14 +233,17 @@ class Gateway:
         async def work() -> None:
             if before is not None:
                 await asyncio.wait([before])
-            await self._send(delivery)
+            await self._send(delivery, place)
             if self._outgoing.get(place) is asyncio.current_task():
                 del self._outgoing[place]
 
         self._outgoing[place] = asyncio.create_task(work())
 
-    async def _send(self, delivery: Delivery) -> None:
+    async def _send(self, delivery: Delivery, place: tuple[str, str]) -> None:
         post, channel = (await self._app.store.get()).post, self._channels.get(delivery.message.channel)
+        if (held := self._held.get(place, 0.0)) > time.time():
+            await post.again(delivery.id, held)  # what goes to the same place before it comes first
+            return
         try:
             if channel is None:
                 raise ChannelError(f"There is no channel {delivery.message.channel!r} here.")
@@ -250,9 +254,11 @@ class Gateway:
                 _log.error("an answer could not be delivered: %s", error)
                 await post.undeliverable(delivery.id)
             else:
-                await post.again(delivery.id, time.time() + wait * 2 ** (delivery.attempts - 1))
+                self._held[place] = time.time() + wait * 2 ** (delivery.attempts - 1)
+                await post.again(delivery.id, self._held[place])
         else:
             await post.sent(delivery.id)
+            self._held.pop(place, None)
 
     # --- the end
 
