@@ -17,7 +17,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
-from functools import cache
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from weft.errors import ContextError, WeftError, did_you_mean
@@ -85,16 +84,16 @@ def to_dict(value: Any) -> Any:
     return value
 
 
-@cache
 def _shape(cls: Any) -> tuple[tuple[str, str, Any, bool], ...] | None:
     """What is written of a dataclass: each attribute, its name, its default, and whether always."""
-    if not dataclasses.is_dataclass(cls):
-        return None
-    return tuple(
-        (field.name, key(field), _default(field), bool(field.metadata.get("always")))
-        for field in dataclasses.fields(cls)
-        if not field.metadata.get("private")
-    )
+    if cls not in _known_shapes:
+        fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else None
+        _known_shapes[cls] = fields and tuple(
+            (field.name, key(field), _default(field), bool(field.metadata.get("always")))
+            for field in fields
+            if not field.metadata.get("private")
+        )
+    return _known_shapes[cls]
 
 
 def from_dict(
@@ -120,6 +119,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 _known_hints: dict[Any, dict[str, Any]] = {}
+_known_shapes: dict[Any, tuple[tuple[str, str, Any, bool], ...] | None] = {}
 
 
 def _hints(cls: Any) -> dict[str, Any]:
