@@ -22,6 +22,7 @@ from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
 from weft.errors import ContextError, WeftError, did_you_mean
 
 T = TypeVar("T")
+Shape = tuple[tuple[str, str, Any, bool], ...]
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -84,13 +85,14 @@ def to_dict(value: Any) -> Any:
     return value
 
 
-def _shape(cls: Any) -> tuple[tuple[str, str, Any, bool], ...] | None:
+def _shape(cls: Any) -> Shape | None:
     """What is written of a dataclass: each attribute, its name, its default, and whether always."""
+    if not dataclasses.is_dataclass(cls):
+        return None
     if cls not in _known_shapes:
-        fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else None
-        _known_shapes[cls] = fields and tuple(
+        _known_shapes[cls] = tuple(
             (field.name, key(field), _default(field), bool(field.metadata.get("always")))
-            for field in fields
+            for field in dataclasses.fields(cls)
             if not field.metadata.get("private")
         )
     return _known_shapes[cls]
@@ -119,7 +121,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 _known_hints: dict[Any, dict[str, Any]] = {}
-_known_shapes: dict[Any, tuple[tuple[str, str, Any, bool], ...] | None] = {}
+_known_shapes: dict[Any, Shape] = {}
 
 
 def _hints(cls: Any) -> dict[str, Any]:
