@@ -26,9 +26,10 @@ bench: $(VENV)/.ready
 	$(BIN)/weft bench build
 	$(BIN)/weft bench store
 
-# The crash test with a thousand rounds.
+# The crash test with a thousand rounds, and the server killed a hundred times.
 chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
+	WEFT_CHAOS_ROUNDS=100 $(BIN)/python -m pytest tests/behaviour/test_chaos.py
 
 # A million random histories against the rules of every provider.
 fuzz: $(VENV)/.tested

@@ -34,15 +34,18 @@ class FakeTelegram:
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("content-length") or 0)
-                fields = {key: value[0] for key, value in parse_qs(self.rfile.read(length).decode()).items()}
+                data = self.rfile.read(length)
+                if len(data) < length:
+                    return  # it was killed while it sent
+                fields = {key: value[0] for key, value in parse_qs(data.decode()).items()}
                 status, body = fake._answer(self.path, fields)
-                data = json.dumps(body).encode()
+                told = json.dumps(body).encode()
                 try:
                     self.send_response(status)
-                    self.send_header("content-length", str(len(data)))
+                    self.send_header("content-length", str(len(told)))
                     self.send_header("content-type", "application/json")
                     self.end_headers()
-                    self.wfile.write(data)
+                    self.wfile.write(told)
                 except OSError:
                     return  # it was killed while it waited
 
@@ -51,6 +54,9 @@ class FakeTelegram:
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
+
+            def handle_error(self, *_: object) -> None:
+                """A client that was killed is no error of the server."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -79,6 +85,15 @@ class FakeTelegram:
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.sent) >= count, seconds), self.sent
             return [one["text"] for one in self.sent]
+
+    def wait_for(self, enough: Callable[[list[str]], bool], seconds: float = 60.0) -> None:
+        """Until what the bot said is enough."""
+
+        def said() -> bool:
+            return enough([one["text"] for one in self.sent])
+
+        with self._changed:
+            assert self._changed.wait_for(said, seconds), self.sent
 
     def wait_confirmed(self, number: int, seconds: float = 60.0) -> None:
         """Until the bot has told that it has that update."""

@@ -19,6 +19,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 CONTAINED = [
     "channels/live.py",
     "channels/mcp.py",
+    "gateway/pipeline.py",
     "memory/border.py",
     "store/sqlite/database.py",
     "store/sqlite/database.py",

@@ -11,7 +11,10 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
+from zoneinfo import available_timezones
 
+from weft.channels.base import Channel
+from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
 from weft.gateway.assistant import App, Kept
@@ -20,7 +23,7 @@ from weft.memory.store import MemoryStore
 from weft.providers.base import Provider
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.claude_code import ClaudeCode
-from weft.providers.keys import key_of, where
+from weft.providers.keys import key_of, read_secret, where
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
 from weft.providers.vendors import VENDORS, Vendor, address
@@ -34,6 +37,7 @@ from weft.tools.builtin import memory_tools, result_tools
 from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
+from weft.tools.tasks import task_tools
 from weft.turn.build import ContextBuilder
 from weft.types.limits import ModelInfo
 from weft.types.message import ToolDefinition
@@ -102,7 +106,7 @@ async def connect(
         provider=provider,
         builder=builder,
         tools=ToolRegistry(tools, sources=tool_sources(config, builder)),
-        own_tools=partial(own_tools, max_chars=limits.max_chars),
+        own_tools=partial(own_tools, config=config),
         models=lambda name, now: model_named(name, now, config),
         rules=tuple(rules),
         limits=limits,
@@ -212,11 +216,27 @@ def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
     return [programs, McpTools(load, config.mcp)]
 
 
-def own_tools(store: Kept, recipe: Recipe, *, max_chars: int) -> list[Tool]:
-    """Those of Weft's own tools that a recipe wants, with results of so many characters at most."""
+def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> list[Channel]:
+    """The channels that the settings open. A new one is a line here."""
+    found: list[Channel] = []
+    told = environ.get("TELEGRAM_BOT_TOKEN") or config.telegram.token
+    if token := read_secret(told, "telegram.token", environ):
+        found.append(Telegram(token, config.telegram))
+    return found
+
+
+def own_tools(store: Kept, recipe: Recipe, *, config: Config) -> list[Tool]:
+    """Those of Weft's own tools that a recipe wants."""
+
+    async def zone_of(sender: str) -> str:
+        """What the person said of their zone, if there is one of that name; else that of the settings."""
+        told = await store.facts.find(sender, "timezone")
+        return told if told in available_timezones() else config.time_zone
+
     made = {
         "memory": lambda: memory_tools(store.memory, store.recall),
-        "results": lambda: result_tools(store.turns, max_chars=max_chars),
+        "tasks": lambda: task_tools(store.tasks, zone_of),
+        "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
     }
     return [tool for kind in recipe.tools.builtin for tool in made[kind]()]
 
@@ -242,7 +262,8 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
     """The provider of that name, with its settings."""
     if name == "scripted":
         info = ModelInfo(id=config.model or "scripted", provider="scripted")
-        return ScriptedProvider(config.scripted.replies, info=info)
+        delay = config.scripted.delay_seconds
+        return ScriptedProvider(config.scripted.replies, info=info, delay_seconds=delay)
     if name in VENDORS:
         return _over_http(VENDORS[name], config, environ)
     if name == "claude_code":

@@ -15,7 +15,10 @@ from typing import Any, Literal
 
 from platformdirs import user_config_path, user_data_path
 
+from weft.channels.telegram import TelegramSettings
 from weft.errors import ConfigError
+from weft.gateway.background import LearnSettings
+from weft.gateway.pipeline import GatewaySettings
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.keys import KeySettings
 from weft.providers.local import LocalSettings
@@ -72,6 +75,14 @@ def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
     )
 
 
+def local_zone() -> str:
+    """The name of this machine's time zone, such as Europe/Lisbon; UTC where it does not tell."""
+    if named := os.environ.get("TZ", "").strip(":"):
+        return named
+    place = os.path.realpath("/etc/localtime")
+    return place.partition("/zoneinfo/")[2].removeprefix("posix/") or "UTC"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSettings:
     """Limits set over the recipe's. None leaves the recipe's value."""
@@ -106,9 +117,10 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedSettings:
-    """What the scripted provider answers, one reply for each request."""
+    """What the scripted provider answers, one reply for each request, and after how long."""
 
     replies: tuple[str, ...] = ("This reply was scripted: no model was asked.",)
+    delay_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +138,16 @@ class Config:
     provider: str | None = None
     model: str | None = None
     workspace: str | None = None
+    time_zone: str = field(default_factory=local_zone)
     context: ContextSettings = ContextSettings()
     search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
     tools: ToolSettings = ToolSettings()
     mcp: McpSettings = McpSettings()
     route: RouteSettings = RouteSettings()
+    telegram: TelegramSettings = TelegramSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    learn: LearnSettings = LearnSettings()
     keys: KeySettings = KeySettings()
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()

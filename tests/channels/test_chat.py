@@ -21,9 +21,14 @@ class Talker:
         self.said: list[str] = []
         self.stopped = False
         self.hangs = asyncio.Event()
+        self.due: list[str] = []
 
     def is_command(self, text: str) -> bool:
         return text.startswith("/")
+
+    async def news(self) -> list[str]:
+        told, self.due = self.due, []
+        return told
 
     async def command(self, text: str) -> str:
         if text == "/bad":

@@ -131,3 +131,14 @@ def test_at_a_terminal_a_person_types_several_lines_and_leaves(environ: dict[str
     search = [sys.executable, "-m", "weft", "search", "two", "--json"]
     shown = subprocess.run(search, capture_output=True, text=True, env=environ, check=True)
     assert "one\\ntwo" in shown.stdout
+
+
+def test_a_reminder_that_is_due_is_told_apart_from_the_answers(environ: dict[str, str]) -> None:
+    add = [sys.executable, "-m", "weft", "tasks", "add", "water the plants", "--due", "2026-01-01 09:00"]
+    subprocess.run(add, env=environ, check=True, capture_output=True)
+
+    first, second = talk(environ, stdin="hello\n"), talk(environ, stdin="again\n")
+
+    assert first.stdout == "One.\n"
+    assert first.stderr == "⏰ water the plants (due 2026-01-01 09:00, told late)\n"
+    assert second.stderr == ""

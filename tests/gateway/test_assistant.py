@@ -54,7 +54,7 @@ async def test_a_look_at_a_session_by_its_name_sees_what_was_said_there(connect:
 
     assert await history(app, "boat") == ["hi", "r0"]
     assert await history(app, "pier") == []
-    assert len(await (await app.store.get()).sessions.list()) == 1  # type: ignore[attr-defined]
+    assert len(await (await app.store.get()).sessions.list()) == 1
 
 
 async def test_a_session_that_was_closed_meanwhile_leads_to_the_one_in_its_place(connect: Connect) -> None:

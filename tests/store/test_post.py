@@ -10,6 +10,7 @@ import weft
 from weft.types.post import Inbound, Outbound
 
 LATER = time.time() + 10**6
+ALL = ("telegram", "http", "t")
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def inbound(text: str = "hi", external_id: str = "1", channel: str = "telegram")
 
 
 async def out(store: weft.Store, now: float = LATER) -> list[str]:
-    return [delivery.message.text for delivery in await store.post.due(now)]
+    return [delivery.message.text for delivery in await store.post.due(now, ALL)]
 
 
 async def test_a_message_that_comes_twice_is_taken_over_once(store: weft.Store) -> None:
@@ -71,27 +72,27 @@ async def test_an_empty_answer_sends_nothing(store: weft.Store) -> None:
 
 async def test_what_did_not_arrive_is_tried_again_at_its_time(store: weft.Store) -> None:
     await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
-    [delivery] = await store.post.due(LATER)
+    [delivery] = await store.post.due(LATER, ALL)
 
     await store.post.again(delivery.id, LATER + 60)
 
-    assert await store.post.due(LATER) == []
-    [second] = await store.post.due(LATER + 61)
+    assert await store.post.due(LATER, ALL) == []
+    [second] = await store.post.due(LATER + 61, ALL)
     assert (second.id, second.attempts) == (delivery.id, 2)
     await store.post.sent(second.id)
-    assert await store.post.due(LATER + 99) == await store.post.doubtful() == []
+    assert await store.post.due(LATER + 99, ALL) == await store.post.doubtful(ALL) == []
 
 
 async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_once(
     store: weft.Store, tmp_path: Path
 ) -> None:
     await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
-    await store.post.due(LATER)
+    await store.post.due(LATER, ALL)
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        assert [one.message.text for one in await again.post.doubtful()] == ["Hello."]
-        assert await again.post.doubtful() == await again.post.due(LATER) == []
+        assert [one.message.text for one in await again.post.doubtful(ALL)] == ["Hello."]
+        assert await again.post.doubtful(ALL) == await again.post.due(LATER, ALL) == []
 
 
 async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_is_not(
@@ -113,10 +114,17 @@ async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_i
 
 async def test_what_never_arrives_stays_readable(store: weft.Store) -> None:
     await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
-    [delivery] = await store.post.due(LATER)
+    [delivery] = await store.post.due(LATER, ALL)
 
     await store.post.undeliverable(delivery.id)
 
     query = "select state, text from outbox"
     assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [("failed", "Hello.")]
-    assert await store.post.due(LATER) == []
+    assert await store.post.due(LATER, ALL) == []
+
+
+async def test_only_what_goes_over_these_channels_is_taken(store: weft.Store) -> None:
+    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
+
+    assert await store.post.due(LATER, ("telegram",)) == []
+    assert len(await store.post.due(LATER, ("t",))) == 1

@@ -11,6 +11,8 @@ import pytest
 import weft
 
 LISBON = "Europe/Lisbon"
+ALL = ("telegram",)
+END = datetime(2040, 1, 1, tzinfo=UTC).timestamp()
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ async def add(store: weft.Store, due: str, repeat: str = "once", text: str = "wa
 
 async def told(store: weft.Store, now: datetime) -> list[str]:
     await store.tasks.fire(now.timestamp())
-    return [one.message.text for one in await store.post.due(datetime(2040, 1, 1, tzinfo=UTC).timestamp())]
+    return [one.message.text for one in await store.post.due(END, ALL)]
 
 
 async def test_a_task_is_told_at_its_time_and_only_once(store: weft.Store) -> None:

@@ -10,8 +10,12 @@ import pytest
 import weft
 from weft.tools.tasks import task_tools
 
-ADA = weft.Caller(channel="telegram", sender_id="7", conversation="9", zone="Europe/Lisbon")
-EVE = weft.Caller(channel="telegram", sender_id="8", conversation="8", zone="UTC")
+ADA = weft.Caller(channel="telegram", sender_id="7", conversation="9")
+EVE = weft.Caller(channel="telegram", sender_id="8", conversation="8")
+
+
+async def zone_of(sender: str) -> str:
+    return "Europe/Lisbon" if sender == "telegram:7" else "UTC"
 
 
 @pytest.fixture
@@ -21,7 +25,7 @@ async def store() -> AsyncIterator[weft.Store]:
 
 
 async def run(store: weft.Store, name: str, caller: weft.Caller = ADA, **arguments: Any) -> str:
-    tool = next(tool for tool in task_tools(store.tasks) if tool.name == name)
+    tool = next(tool for tool in task_tools(store.tasks, zone_of) if tool.name == name)
     return await tool.run(arguments, caller)
 
 

@@ -368,8 +368,8 @@ async def test_a_stop_while_something_is_written_ends_the_turn_in_one_way(
     given = await turn(provider, store, tools=TOOLS)
     write = getattr(store.turns, moment)
 
-    async def stopped(*args: object) -> object:
-        result = await write(*args)
+    async def stopped(*args: object, **more: object) -> object:
+        result = await write(*args, **more)
         task.cancel()
         await asyncio.sleep(0)
         return result

@@ -15,6 +15,7 @@ from wire_histories import HISTORIES, MESSAGES, TEXT, TOOLS
 
 CASES = int(os.environ.get("WEFT_WIRE_CASES", "2400"))
 many = settings(max_examples=CASES // len(PROVIDERS), deadline=None)
+some = settings(max_examples=CASES // len(PROVIDERS) // 4, deadline=None)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -50,7 +51,7 @@ def test_every_request_is_valid(
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@many
+@some
 @given(history=HISTORIES)
 def test_repairing_twice_is_repairing_once(provider: str, history: list[weft.Message]) -> None:
     once, _ = repair(provider, history)
@@ -61,7 +62,7 @@ def test_repairing_twice_is_repairing_once(provider: str, history: list[weft.Mes
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@many
+@some
 @given(history=HISTORIES, more=st.lists(st.sampled_from(["user", "assistant"]), max_size=4))
 def test_a_longer_history_begins_with_the_same_messages(
     provider: str, history: list[weft.Message], more: Sequence[str]
@@ -77,7 +78,7 @@ def test_a_longer_history_begins_with_the_same_messages(
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@many
+@some
 @given(history=HISTORIES)
 def test_nothing_that_was_said_is_lost(provider: str, history: list[weft.Message]) -> None:
     said = [m.content for m in history if m.role != "tool" and m.content.strip() and m.content.isprintable()]

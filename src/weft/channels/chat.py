@@ -38,10 +38,15 @@ class Talk(Protocol):
 
     async def command(self, text: str) -> str: ...
 
+    async def news(self) -> Sequence[str]:
+        """What is to be told unasked: reminders that are due."""
+        ...
+
 
 async def chat(talk: Talk, lines: AsyncIterator[str], out: Console, err: Console) -> int:
     """Answer every line that comes, until there are no more. How many could not be answered."""
     failed = 0
+    await _tell(talk, out, err)
     async for line in lines:
         text = line.strip()
         if text in LEAVE:
@@ -60,7 +65,14 @@ async def chat(talk: Talk, lines: AsyncIterator[str], out: Console, err: Console
                 out.print(f"[red]{sentence}[/]")
             else:
                 err.print(f"weft: {sentence}", soft_wrap=True)
+        await _tell(talk, out, err)
     return failed
+
+
+async def _tell(talk: Talk, out: Console, err: Console) -> None:
+    """What is to be told unasked; a program that reads a pipe gets it apart from the answers."""
+    for text in await talk.news():
+        show(text, out if out.is_terminal else err)
 
 
 def show(text: str, out: Console) -> None:

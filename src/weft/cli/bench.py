@@ -20,6 +20,7 @@ from rich.table import Table
 
 from weft.cli.measure.build import COUNT_GOAL, GROWTH_GOAL, BuildReport, measure_build
 from weft.cli.measure.search import SEARCH_GOAL, WARM_UP
+from weft.cli.measure.serve import OVERHEAD_GOAL, Load, measure_serve
 from weft.cli.measure.store import BUILD_GOAL, Effort, StoreReport, measure_store
 from weft.cli.measure.wire import measure_wire
 from weft.cli.options import AsJson, err, out, run
@@ -92,6 +93,36 @@ def store(
         typer.echo(json.dumps(asdict(report)))
     else:
         _show_store(report)
+
+
+@app.command()
+def serve(
+    sessions: Annotated[int, typer.Option("--sessions", min=2, help="How many people write.")] = 1_000,
+    turns: Annotated[int, typer.Option("--turns", min=2, help="How often each of them writes.")] = 2,
+    at_once: Annotated[int, typer.Option("--at-once", min=1, help="How many at the same time.")] = 50,
+    delay_ms: Annotated[float, typer.Option("--delay-ms", min=0, help="How long the model takes.")] = 500.0,
+    as_json: AsJson = False,
+) -> None:
+    """Time many conversations at once with a scripted model, beside a handler that only stores a message."""
+    load = Load(sessions=sessions, turns=turns, at_once=at_once, delay_ms=delay_ms)
+    with _folder() as folder, _progress() as progress:
+        report = run(measure_serve(folder, load, progress))
+    if as_json:
+        typer.echo(json.dumps(asdict(report) | {"ratio": report.ratio}))
+        return
+    table = _table("what", "p50", "p95")
+    ours, bare = (report.overhead_p50_ms, report.overhead_p95_ms), (report.bare_p50_ms, report.bare_p95_ms)
+    table.add_row("a turn, without the model", *(f"{one:.1f} ms" for one in ours))
+    table.add_row("a bare handler", *(f"{one:.1f} ms" for one in bare))
+    out.print(table)
+    out.print(
+        f"{report.per_second:,.0f} turns a second of {report.bound_per_second:,.0f} that the delay allows; "
+        f"turn / bare: {report.ratio:.1f} (goal at most {OVERHEAD_GOAL:g})"
+    )
+    out.print(
+        f"p50 in the first half {report.first_half_p50_ms:.1f} ms, in the second "
+        f"{report.second_half_p50_ms:.1f} ms; memory grew by {report.grown_mb:.0f} MB"
+    )
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated
 
 import typer
@@ -34,6 +34,9 @@ class _Talk:
 
     def say(self, text: str) -> AsyncGenerator[Event]:
         return self._conversation.say(text)
+
+    async def news(self) -> Sequence[str]:
+        return await self._conversation.reminders()
 
     async def command(self, text: str) -> str:
         told = await run_command(self._conversation, text)

@@ -28,10 +28,13 @@ COMMANDS = {
     "init": "Make a workspace and a config file; nothing is overwritten.",
     "mcp": "Serve an agent's memory to other programs, over MCP.",
     "memory": "See and change what agents remember, with all its history.",
+    "pair": "Let in the person who was given this code; without a code, list who is in.",
     "recipes": "List, show and check recipes.",
     "search": "Search all messages, blocks and notes that are kept.",
+    "serve": "Stay on: answer on all channels of the settings, tell tasks, learn from what was said.",
     "sessions": "List, read, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",
+    "tasks": "List, add, change and cancel tasks, without a model.",
 }
 
 

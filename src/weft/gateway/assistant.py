@@ -10,10 +10,12 @@ from typing import Protocol
 
 from weft.errors import ConfigError
 from weft.gateway.clean import clean
+from weft.gateway.needs import needs_of
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice
 from weft.store.base import Activity, Sessions, Store, Turns
+from weft.store.people import Auth, PeopleFacts, PeopleSummaries, PeopleTasks, Post
 from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
@@ -49,6 +51,21 @@ class Kept(Store, Protocol):
     @property
     def activity(self) -> Activity: ...
 
+    @property
+    def facts(self) -> PeopleFacts: ...
+
+    @property
+    def tasks(self) -> PeopleTasks: ...
+
+    @property
+    def summaries(self) -> PeopleSummaries: ...
+
+    @property
+    def post(self) -> Post: ...
+
+    @property
+    def auth(self) -> Auth: ...
+
 
 class KeptLazily(Protocol):
     """A store that is opened when it is first needed."""
@@ -65,30 +82,23 @@ class KeptLazily(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
-    """What a program brings with its message: its own instructions, tools that run at the program, and what
-    was done for the message before, of which so much (with the message) is in the log.
+class Question:
+    """A message with all that decides how it is answered.
+
+    A program may bring instructions of its own, tools that run at the program, and the steps that were done
+    for the message before; `logged` of the message and these are in the log already.
     """
 
+    text: str
+    session: str | None = None
+    history: Sequence[Message] | None = None
+    caller: Caller = OWNER
+    provider: Provider
+    inbox_id: str = ""
     instructions: str = ""
     tools: tuple[ToolDefinition, ...] = ()
     steps: tuple[Message, ...] = ()
     logged: int = 0
-
-
-NOTHING = Brought()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    """A message with all that decides how it is answered."""
-
-    text: str
-    session: str | None
-    history: Sequence[Message] | None
-    caller: Caller
-    provider: Provider
-    brought: Brought = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,22 +131,29 @@ class App:
         history: Sequence[Message] | None = None,
         caller: Caller = OWNER,
         provider: Provider | None = None,
-        brought: Brought = NOTHING,
+        inbox_id: str = "",
     ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept.
 
-        A session is known by its id; one that is not there yet is made.
+        A session is known by its id; one that is not there yet is made. A message from the inbox is
+        answered there by whatever ends the turn.
         """
-        asked = provider or self.provider
-        question = _Question(
-            text=clean(text).text,
+        question = Question(
+            text=text,
             session=session,
             history=history,
             caller=caller,
-            provider=asked,
-            brought=brought,
+            provider=provider or self.provider,
+            inbox_id=inbox_id,
         )
-        async with aclosing(run_turn(await self._turn(question), question.text)) as events:
+        async with aclosing(self.answer(question)) as events:
+            async for event in events:
+                yield event
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event]:
+        """The reply to a question that may bring more than its text, as it comes."""
+        text = clean(question.text).text
+        async with aclosing(run_turn(await self._turn(question), text)) as events:
             async for event in events:
                 if isinstance(event, Done) and event.reply.receipt and event.reply.receipt.ratio:
                     self.ratios[event.reply.receipt.model] = event.reply.receipt.ratio
@@ -150,23 +167,21 @@ class App:
         history: Sequence[Message] | None = None,
         caller: Caller = OWNER,
         provider: Provider | None = None,
-        brought: Brought = NOTHING,
     ) -> Context:
         """What the model would see. No model is asked."""
         asked = provider or self.provider
-        question = _Question(
-            text=clean(text).text,
-            session=session,
-            history=history,
-            caller=caller,
-            provider=asked,
-            brought=brought,
+        return await self.look(
+            Question(text=text, session=session, history=history, caller=caller, provider=asked)
         )
-        return await prepare(await self._turn(question, made=False), question.text)
+
+    async def look(self, question: Question) -> Context:
+        """What the model would see with a question that may bring more than its text."""
+        text = clean(question.text).text
+        return await prepare(await self._turn(question, made=False), text)
 
     async def session_id(self, name: str, *, caller: Caller = OWNER) -> str:
         """The id of the open session that a name or an id leads this caller to; made if there is none."""
-        question = _Question(text="", session=name, history=None, caller=caller, provider=self.provider)
+        question = Question(text="", session=name, caller=caller, provider=self.provider)
         return await self._session(await self.store.get(), question, made=True)
 
     async def interrupted(self, session: str | None = None) -> Sequence[OpenTurn]:
@@ -195,7 +210,7 @@ class App:
             for provider in (*self.others.values(), self.provider):
                 ending.push_async_callback(provider.close)
 
-    async def _turn(self, question: _Question, *, made: bool = True) -> Turn:
+    async def _turn(self, question: Question, *, made: bool = True) -> Turn:
         """What a turn works with: memory where there is some, a place in the log with a session."""
         store, caller, tools = await self._store(question, made=made), question.caller, self.tools
         builder = self.builder
@@ -205,29 +220,30 @@ class App:
             caller = replace(caller, session_id=await self._session(store, question, made=made))
         if question.history is not None:
             builder = builder.with_messages(question.history)
-        brought = question.brought
-        if brought.instructions:
-            builder = builder.with_base_instructions(brought.instructions)
+        if question.instructions:
+            builder = builder.with_base_instructions(question.instructions)
         model = await self._model(store, question.provider.info)
         return Turn(
             builder=builder.for_agent(caller.agent_id)
             .for_sender(caller.channel, caller.sender_id)
             .with_session(caller.session_id)
+            .with_needs(needs_of(question.text, builder.recipe.recall_gate))
             .with_summarizer(self._summarizer(question) if made else nobody),
             provider=question.provider,
             provider_reason=self._reason(question.provider),
             routing=self.routing,
             model=model,
-            tools=tools.led_by(brought.tools) if brought.tools else tools,
+            tools=tools.led_by(question.tools) if question.tools else tools,
             rules=self.rules,
             limits=self.limits,
             caller=caller,
             turns=store.turns if store is not None and question.session else None,
-            steps=brought.steps,
-            logged=brought.logged,
+            steps=question.steps,
+            logged=question.logged,
+            inbox_id=question.inbox_id,
         )
 
-    def _summarizer(self, question: _Question) -> Summarizer:
+    def _summarizer(self, question: Question) -> Summarizer:
         return summarizer(question.provider, model=self.builder.recipe.history.summarization_model)
 
     def _own(self, store: Kept) -> list[Tool]:
@@ -236,14 +252,14 @@ class App:
             self.made.extend(self.own_tools(store, self.builder.recipe))
         return self.made
 
-    async def _store(self, question: _Question, *, made: bool) -> Kept | None:
+    async def _store(self, question: Question, *, made: bool) -> Kept | None:
         """The store: made for a session, read by a question if the recipe wants its memory."""
         if question.session and made:
             return await self.store.get()
         reads = question.session or self.builder.recipe.ask == "layers"
         return await self.store.find() if reads else None
 
-    async def _session(self, store: Kept, question: _Question, *, made: bool) -> str:
+    async def _session(self, store: Kept, question: Question, *, made: bool) -> str:
         """The id of an open session: that one, or the one the recipe's rule leads to; none for a question.
 
         The id of somebody else's session is a name like any other: it leads to one of the caller's own.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from weft.errors import EmptyMessage
-from weft.types.neutral import sendable
+from weft.types.neutral import sendable, without_labels
+from weft.types.orders import orders_in
+
+_TOKEN = re.compile(r"([<\[])(\|\w+\|>|/?INST\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +34,19 @@ def clean(text: str) -> Cleaned:
     them = "1 character" if replaced == 1 else f"{replaced} characters"
     note = f"No model accepts NUL and lone surrogates: {them} became {chr(0xFFFD)}."
     return Cleaned(cleaned, (note,))
+
+
+def sanitise(text: str) -> Cleaned:
+    """A message from a channel: besides, what could pass for a role or a template's token is made harmless.
+
+    Nothing is dropped. Text that gives the model orders about its instructions is told as such.
+
+    Raises:
+        EmptyMessage: nothing is left to answer.
+    """
+    cleaned = clean(text)
+    harmless = _TOKEN.sub(lambda match: f"{match[1]}\\{match[2]}", without_labels(cleaned.text))
+    notes = cleaned.notes
+    if orders := orders_in(harmless):
+        notes = (*notes, f"The message {orders}.")
+    return Cleaned(harmless, notes)

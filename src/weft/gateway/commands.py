@@ -7,6 +7,18 @@ from dataclasses import dataclass
 
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.conversation import Conversation
+from weft.gateway.remembered import (
+    cancel_task,
+    forget_fact,
+    reload,
+    show_facts,
+    show_last,
+    show_memory,
+    show_skills,
+    show_status,
+    show_tasks,
+    undo_memory,
+)
 from weft.types.receipt import Receipt
 
 _NEXT = "(your next message)"
@@ -73,6 +85,12 @@ async def _model(conversation: Conversation, rest: str) -> str:
     return f"{info.provider} answers with `{info.id}`{window}."
 
 
+async def _recipe(conversation: Conversation, rest: str) -> str:
+    recipe = conversation.app.builder.recipe
+    layers = ", ".join(dict.fromkeys(layer.source for layer in recipe.layers))
+    return f"**{recipe.name}**: {recipe.description}\n\nIts layers: {layers}."
+
+
 async def _tools(conversation: Conversation, rest: str) -> str:
     tools = (await conversation.context(_NEXT)).tools
     lines = [f"- `{tool.name}` {(tool.description or '').partition(chr(10))[0]}" for tool in tools]
@@ -107,4 +125,15 @@ COMMANDS = {
     "receipt": Command("shows what the last answer was made from.", _receipt),
     "model": Command("says who answers, or changes it: `/model ollama:llama3.2`.", _model),
     "tools": Command("lists the tools that the model can call.", _tools),
+    "skills": Command("lists what the assistant knows how to do.", show_skills),
+    "recipe": Command("says by which recipe contexts are built.", _recipe),
+    "status": Command("says where the conversation is.", show_status),
+    "memory": Command("lists the memory blocks; `/memory LABEL` shows one.", show_memory),
+    "undo": Command("takes the last change of memory back; `/undo LABEL` that of one block.", undo_memory),
+    "facts": Command("lists what is known about you.", show_facts),
+    "forget": Command("forgets a fact about you: `/forget KEY`.", forget_fact),
+    "tasks": Command("lists what is pending for you.", show_tasks),
+    "cancel": Command("cancels a task: `/cancel ID`.", cancel_task),
+    "last": Command("shows the last answer once more.", show_last),
+    "reload": Command("reads instructions and skills anew.", reload),
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.gateway.assistant import App
 from weft.providers.base import Provider
@@ -35,6 +36,7 @@ class Conversation:
             StoreError: there is no session of that id.
         """
         store, rule = await app.store.get(), app.builder.recipe.session
+        caller = replace(caller, conversation=caller.conversation or name)
         if session_id:
             session = await store.sessions.reopen(session_id, rule=rule)
         else:
@@ -47,9 +49,11 @@ class Conversation:
             )
         return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
 
-    async def say(self, text: str) -> AsyncGenerator[Event]:
+    async def say(self, text: str, *, inbox_id: str = "") -> AsyncGenerator[Event]:
         """The answer to a message, as it comes."""
-        events = self.app.stream(text, self.session.id, caller=self.caller, provider=self.provider)
+        events = self.app.stream(
+            text, self.session.id, caller=self.caller, provider=self.provider, inbox_id=inbox_id
+        )
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Done):
@@ -73,6 +77,16 @@ class Conversation:
 
     async def newest(self, n: int) -> Sequence[Message]:
         return await (await self.app.store.get()).messages.newest(self.session.id, n)
+
+    async def reminders(self) -> list[str]:
+        """What is due and to be told here; each once, whoever else looks."""
+        store, now = await self.app.store.get(), time.time()
+        await store.tasks.fire(now)
+        told = []
+        for delivery in await store.post.due(now, (self.caller.channel,)):
+            await store.post.sent(delivery.id)
+            told.append(delivery.message.text)
+        return told
 
     async def interrupted(self) -> Sequence[OpenTurn]:
         """Messages of this session that were not answered, because the program ended."""

@@ -12,7 +12,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from weft.errors import ConfigError, StoreError, did_you_mean
-from weft.gateway.assistant import App, Brought
+from weft.gateway.assistant import App, Question
 from weft.gateway.clean import clean
 from weft.providers.base import Provider
 from weft.tools.base import Caller
@@ -62,32 +62,16 @@ class AssistantService:
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Event]:
         ask = await self.opened(ask)  # whoever names a session of somebody else gets one of their own
-        app, provider = self._checked(ask), self._provider(ask.model)
+        app = self._checked(ask)
         # Two turns at once in one session would not know what the other is about to store.
         async with self._turns.setdefault(ask.session, asyncio.Lock()):
-            history, brought = await self._brought(ask)
-            events = app.stream(
-                ask.text,
-                ask.session,
-                history=history,
-                caller=_caller(ask),
-                provider=provider,
-                brought=brought,
-            )
-            async with aclosing(events):
+            question = await self._with_steps(ask, self._question(ask))
+            async with aclosing(app.answer(question)) as events:
                 async for event in events:
                     yield event
 
     async def context(self, ask: Ask) -> Context:
-        app = self._checked(ask)
-        return await app.context(
-            ask.text,
-            ask.session or None,
-            history=ask.history,
-            caller=_caller(ask),
-            provider=self._provider(ask.model),
-            brought=Brought(instructions=ask.instructions, tools=ask.tools),
-        )
+        return await self._checked(ask).look(self._question(ask))
 
     async def receipt(self, turn_id: str) -> Receipt | None:
         store = await self._app.store.find()
@@ -135,19 +119,28 @@ class AssistantService:
             raise ConfigError(f"This assistant has the recipe {own!r} and no other: leave it out.")
         return replace(self._app, builder=self._builder_for(ask.recipe), made=[])
 
-    async def _brought(self, ask: Ask) -> tuple[Sequence[Message] | None, Brought]:
-        """The history that is shown, and what of the exchange the log has already."""
-        brought = Brought(instructions=ask.instructions, tools=ask.tools)
+    def _question(self, ask: Ask) -> Question:
+        return Question(
+            text=ask.text,
+            session=ask.session or None,
+            history=ask.history,
+            caller=_caller(ask),
+            provider=self._provider(ask.model),
+            instructions=ask.instructions,
+            tools=ask.tools,
+        )
+
+    async def _with_steps(self, ask: Ask, question: Question) -> Question:
+        """The question with what was done for it, and how much of that the log has already."""
         if ask.history is None:
-            return None, brought
+            return question
         store = await self._app.store.get()
         log = await store.messages.newest(ask.session, _LOOKED_AT)
         asked = Message(role="user", content=clean(ask.text).text)
         known = compare(log, ask.history, (asked, *ask.steps))
         new = ask.steps[max(known.count - 1, 0) :]
-        steps = (*known.steps, *new)
         logged = 1 + len(known.steps) if known.count else 0
-        return ask.history, replace(brought, steps=steps, logged=logged)
+        return replace(question, steps=(*known.steps, *new), logged=logged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def key_of(vendor: Vendor, keys: KeySettings, environ: Mapping[str, str]) -> str
     if not vendor.key:
         return ""
     setting = f"keys.{vendor.name.removesuffix('_responses')}"
-    found = environ.get(vendor.key, "").strip() or _read(keys.of(vendor.name), setting, environ)
+    found = environ.get(vendor.key, "").strip() or read_secret(keys.of(vendor.name), setting, environ)
     if not found:
         places = f"set {vendor.key} in the environment, or `{setting}` in the config file"
         raise ConfigError(f"{vendor.name} needs a key: {places}.")
@@ -56,7 +56,7 @@ def key_of(vendor: Vendor, keys: KeySettings, environ: Mapping[str, str]) -> str
     return found
 
 
-def _read(value: str, setting: str, environ: Mapping[str, str]) -> str:
+def read_secret(value: str, setting: str, environ: Mapping[str, str]) -> str:
     kind, colon, rest = value.partition(":")
     if not colon or kind not in ("file", "command", "env"):
         return value.strip()

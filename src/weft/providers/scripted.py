@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterable
 
@@ -18,15 +19,21 @@ _WORDS = re.compile(r"\S+\s*|\s+")
 class ScriptedProvider:
     """Gives the scripted replies one after another; an exception in the script is raised.
 
-    `requests` lists the contexts it was asked with. Text is streamed word by word.
+    `requests` lists the contexts it was asked with. Text is streamed word by word, after `delay_seconds`;
+    `{message}` in a text stands for the message.
     """
 
     def __init__(
-        self, script: str | Iterable[str | Reply | BaseException] = (), *, info: ModelInfo | None = None
+        self,
+        script: str | Iterable[str | Reply | BaseException] = (),
+        *,
+        info: ModelInfo | None = None,
+        delay_seconds: float = 0.0,
     ) -> None:
         self._script = iter((script,) if isinstance(script, str) else tuple(script))
         self.info = info or ModelInfo(id="scripted", provider="scripted")
         self.requests: list[Context] = []
+        self._delay_seconds = delay_seconds
 
     async def complete(self, context: Context) -> Reply:
         return await collected(self.stream(context))
@@ -39,6 +46,8 @@ class ScriptedProvider:
         if answer is None:
             number = len(self.requests)
             raise ProviderError(f"The script has no reply for request {number}: add one to the script.")
+        if self._delay_seconds:
+            await asyncio.sleep(self._delay_seconds)
         if isinstance(answer, BaseException):
             raise answer
         reply = _reply(answer, context) if isinstance(answer, str) else answer
@@ -51,5 +60,6 @@ class ScriptedProvider:
 
 
 def _reply(text: str, context: Context) -> Reply:
+    text = text.replace("{message}", context.current_message)
     seen = context.receipt.total_tokens if context.receipt else 0
     return Reply(text=text, model="scripted", usage=Usage(input_tokens=seen, output_tokens=len(text) // 4))

@@ -13,7 +13,7 @@ from weft.types.message import ToolDefinition
 class Caller:
     """For whom a tool runs, and where: it comes from the program, never from the model.
 
-    `conversation` is the place in the channel, `zone` the time zone of the person.
+    `conversation` is the place in the channel.
     """
 
     agent_id: str = ""
@@ -21,7 +21,6 @@ class Caller:
     sender_id: str = ""
     session_id: str = ""
     conversation: str = ""
-    zone: str = ""
 
     @property
     def sender(self) -> str:

@@ -2,53 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Protocol
 
 from weft.errors import ToolError
+from weft.store.people import PeopleTasks
 from weft.tools.base import Caller, Tool
 from weft.tools.function import tool_from
 from weft.types.neutral import one_line
 from weft.types.records import Task
 
 SOURCE = "Weft itself"
-
-
-class KeptTasks(Protocol):
-    """Tasks of people, as far as they are needed here."""
-
-    async def add(  # noqa: PLR0913 - as the store has it
-        self,
-        sender: str,
-        text: str,
-        due: datetime | None = None,
-        repeat: str = "once",
-        *,
-        zone: str = "",
-        channel: str = "",
-        conversation: str = "",
-    ) -> str: ...
-
-    async def list(self, sender: str) -> list[Task]: ...
-
-    async def update(
-        self,
-        sender: str,
-        id_prefix: str,
-        *,
-        text: str | None = None,
-        due: datetime | None = None,
-        repeat: str | None = None,
-    ) -> Task: ...
-
-    async def cancel(self, sender: str, id_prefix: str) -> str: ...
+ZoneOf = Callable[[str], Awaitable[str]]
+"""The time zone of a person."""
 
 
 class TaskTools:
     """What a person can have done for them. Whose tasks they are comes from the caller."""
 
-    def __init__(self, tasks: KeptTasks) -> None:
-        self._tasks = tasks
+    def __init__(self, tasks: PeopleTasks, zone_of: ZoneOf) -> None:
+        self._tasks, self._zone_of = tasks, zone_of
 
     async def create_task(self, text: str, caller: Caller, due: str = "", repeat: str = "once") -> str:
         """Remind the person of something at a time; they are told in this conversation.
@@ -63,7 +36,7 @@ class TaskTools:
             text,
             _time(due),
             repeat,
-            zone=caller.zone,
+            zone=await self._zone_of(caller.sender),
             channel=caller.channel,
             conversation=caller.conversation,
         )
@@ -104,8 +77,8 @@ class TaskTools:
         return f"cancelled {(await self._tasks.cancel(caller.sender, id))[:8]}"
 
 
-def task_tools(tasks: KeptTasks) -> list[Tool]:
-    tools = TaskTools(tasks)
+def task_tools(tasks: PeopleTasks, zone_of: ZoneOf) -> list[Tool]:
+    tools = TaskTools(tasks, zone_of)
     functions = (tools.create_task, tools.list_tasks, tools.update_task, tools.cancel_task)
     return [tool_from(function, source=SOURCE) for function in functions]
 

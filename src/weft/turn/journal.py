@@ -19,6 +19,9 @@ from weft.types.reply import Reply
 CANCELLED = "[The answer was cancelled here.]"
 FAILED = "[No answer: {reason}]"
 INTERRUPTED = "[No answer: the program ended before it came.]"
+SORRY = "I could not answer: {reason}"
+WAS_STOPPED = "I was stopped while I worked on this, and did not answer it: “{text}”. Please send it again."
+_SHOWN = 200
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,6 +34,7 @@ class Journal:
 
     turns: Turns | None = None
     session_id: str = ""
+    inbox_id: str = ""
     turn_id: str = ""
     asked: Message = Message(role="user", content="")
     brought: tuple[Message, ...] = ()
@@ -48,7 +52,8 @@ class Journal:
         """Keep the message before anything is done with it."""
         self.asked = Message(role="user", content=text, timestamp=datetime.now(UTC))
         if self.turns is not None:
-            beginning = asyncio.ensure_future(self.turns.begin(self.session_id, text))
+            begun = self.turns.begin(self.session_id, text, inbox_id=self.inbox_id)
+            beginning = asyncio.ensure_future(begun)
             try:
                 await asyncio.shield(beginning)
             finally:  # who is stopped meanwhile must know the turn, to end it
@@ -62,11 +67,15 @@ class Journal:
         if self.turns is not None:
             await self.turns.step(self.turn_id, *messages)
 
-    async def finish(self, answer: Message | None, receipt: Receipt | None) -> None:
-        """Both sides of the exchange, what was done between them, and the receipt: at once."""
+    async def finish(self, answer: Message | None, receipt: Receipt | None, *, reply: str = "") -> None:
+        """Both sides of the exchange, what was done between them, and the receipt: at once.
+
+        `reply` is what the person reads, which the last message need not be.
+        """
         if self.turns is not None:
             said = (*self.exchange, *((answer,) if answer else ()))
-            ending = asyncio.ensure_future(self.turns.finish(self.turn_id, receipt or Receipt(), *said))
+            finished = self.turns.finish(self.turn_id, receipt or Receipt(), *said, reply=reply)
+            ending = asyncio.ensure_future(finished)
             try:
                 await asyncio.shield(ending)
             finally:  # who is stopped while this is written leaves an answered turn
@@ -78,14 +87,16 @@ class Journal:
             self.is_open = False
             text = "".join(self.unfinished)
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
-            await asyncio.shield(self.turns.fail(self.turn_id, "it was cancelled", *self.exchange, note))
+            await asyncio.shield(
+                self.turns.fail(self.turn_id, "it was cancelled", *self.exchange, note, reply=note.content)
+            )
 
     async def fail(self, error: str) -> None:
         """Give up. What tools did is in the log; a turn that did nothing leaves no trace there."""
         if self.turns is not None and self.is_open:
             self.is_open = False
             note = (*self.exchange, _note(FAILED.format(reason=error))) if self.steps else ()
-            await self.turns.fail(self.turn_id, error, *note)
+            await self.turns.fail(self.turn_id, error, *note, reply=SORRY.format(reason=error))
 
 
 def said(reply: Reply) -> Message:
@@ -109,7 +120,8 @@ async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Seq
     settled = []
     for turn in await turns.interrupted(session_id):
         asked = Message(role="user", content=turn.text, timestamp=turn.at)
-        if await turns.settle(turn.id, asked, *turn.steps, _note(INTERRUPTED)):
+        told = WAS_STOPPED.format(text=" ".join(turn.text.split())[:_SHOWN])
+        if await turns.settle(turn.id, asked, *turn.steps, _note(INTERRUPTED), reply=told):
             settled.append(turn)
     return settled
 

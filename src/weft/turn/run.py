@@ -56,13 +56,14 @@ class Turn:
     turns: Turns | None = None
     steps: tuple[Message, ...] = ()
     logged: int = 0
+    inbox_id: str = ""
 
 
 async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     """Answer one message; the last event holds the reply with its receipt."""
     if not message.strip():
         raise EmptyMessage
-    journal = Journal(turns=turn.turns, session_id=turn.caller.session_id)
+    journal = Journal(turns=turn.turns, session_id=turn.caller.session_id, inbox_id=turn.inbox_id)
     journal.brought, journal.logged = turn.steps, turn.logged
     try:
         await journal.begin(message)
@@ -115,7 +116,7 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
     is_step = len(replies) == actor.rounds
-    await journal.finish(None if is_step else said(reply), receipt)
+    await journal.finish(None if is_step else said(reply), receipt, reply=reply.text)
     yield Done(replace(reply, receipt=receipt))
 
 

@@ -22,6 +22,8 @@ from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
 from weft.errors import ContextError, WeftError, did_you_mean
 
 T = TypeVar("T")
+Shape = tuple[tuple[str, str, Any, bool], ...]
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -60,14 +62,16 @@ def key(field: dataclasses.Field[Any]) -> str:
 
 def to_dict(value: Any) -> Any:
     """Plain JSON data for a value; fields that hold their default are left out."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    cls = type(value)
+    if cls in _PLAIN:
+        return value
+    if (shape := _shape(cls)) is not None:
         shown = {
-            key(field): to_dict(item)
-            for field in dataclasses.fields(value)
-            if not field.metadata.get("private")
-            and ((item := getattr(value, field.name)) != _default(field) or field.metadata.get("always"))
+            name: to_dict(item)
+            for attribute, name, default, always in shape
+            if (item := getattr(value, attribute)) != default or always
         }
-        return shown | {name: to_dict(getattr(value, name)) for name in getattr(value, "DERIVED", ())}
+        return shown | {name: to_dict(getattr(value, name)) for name in getattr(cls, "DERIVED", ())}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
@@ -79,6 +83,19 @@ def to_dict(value: Any) -> Any:
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     return value
+
+
+def _shape(cls: Any) -> Shape | None:
+    """What is written of a dataclass: each attribute, its name, its default, and whether always."""
+    if not dataclasses.is_dataclass(cls):
+        return None
+    if cls not in _known_shapes:
+        _known_shapes[cls] = tuple(
+            (field.name, key(field), _default(field), bool(field.metadata.get("always")))
+            for field in dataclasses.fields(cls)
+            if not field.metadata.get("private")
+        )
+    return _known_shapes[cls]
 
 
 def from_dict(
@@ -104,6 +121,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 _known_hints: dict[Any, dict[str, Any]] = {}
+_known_shapes: dict[Any, Shape] = {}
 
 
 def _hints(cls: Any) -> dict[str, Any]:

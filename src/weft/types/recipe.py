@@ -99,7 +99,7 @@ class HistoryRule(Json):
 class ToolsRule(Json):
     """Which of Weft's own tools are offered, and how many rounds of calls a turn may have."""
 
-    builtin: tuple[Literal["memory", "results"], ...] = ()
+    builtin: tuple[Literal["memory", "tasks", "results"], ...] = ()
     max_rounds: int = 25
 
 

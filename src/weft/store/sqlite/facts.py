@@ -22,8 +22,18 @@ class SqliteFacts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def set(self, sender: str, key: str, value: str, *, by_model: bool = False) -> None:
+    async def set(
+        self,
+        sender: str,
+        key: str,
+        value: str,
+        *,
+        by_model: bool = False,
+        source: tuple[str, int] | None = None,
+    ) -> None:
         """Keep a fact; the value it had stays in its history.
+
+        `source` is the message that it came from: a session and the message's number in it.
 
         Raises:
             StoreError: it is not worth keeping, and why.
@@ -38,9 +48,11 @@ class SqliteFacts:
                 return
             now = time.time()
             _end(db, sender, key, now)
+            message = "(select id from messages where session_id = ?5 and seq = ?6)"
             db.execute(
-                f"insert into facts(person, key, value, created_at) values({_PERSON}, ?2, ?3, ?4)",
-                (sender, key, value, now),
+                "insert into facts(person, key, value, created_at, message_id) "
+                f"values({_PERSON}, ?2, ?3, ?4, {message})",
+                (sender, key, value, now, *(source or ("", 0))),
             )
 
         await self._database.write(work)

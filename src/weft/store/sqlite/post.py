@@ -5,8 +5,9 @@ A message is here before its channel is told that it arrived, and an answer befo
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import apsw
@@ -93,14 +94,19 @@ class SqlitePost:
         """Keep a message that must go out."""
         await self._database.write(lambda db: put(db, message, task_id=task_id))
 
-    async def due(self, now: float) -> list[Delivery]:
-        """What must go out by now, oldest first. It is marked, so that nobody sends it twice."""
+    async def due(self, now: float, channels: Collection[str]) -> list[Delivery]:
+        """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice."""
 
         def work(db: apsw.Connection) -> list[Delivery]:
+            # What goes to a place behind something that is tried again later waits for that.
             rows: Sequence[Any] = db.execute(
                 "select id, channel, conversation, text, attempts from outbox "
-                "where state = 'pending' and next_at <= ? order by created_at, id limit 100",
-                (now,),
+                "where state = 'pending' and next_at <= ?1 and channel in (select value from json_each(?2)) "
+                "and not exists(select 1 from outbox as earlier where earlier.state = 'pending' "
+                "and earlier.next_at > ?1 and earlier.channel = outbox.channel "
+                "and earlier.conversation = outbox.conversation and earlier.id < outbox.id) "
+                "order by created_at, id limit 100",
+                (now, json.dumps(sorted(channels))),
             ).fetchall()
             for row in rows:
                 mark = "update outbox set state = 'sending', attempts = attempts + 1 where id = ?"
@@ -124,13 +130,15 @@ class SqlitePost:
         query = "update outbox set state = 'failed' where id = ?"
         await self._database.write(lambda db: db.execute(query, (delivery_id,)).get)
 
-    async def doubtful(self) -> list[Delivery]:
+    async def doubtful(self, channels: Collection[str]) -> list[Delivery]:
         """What was being sent when a process died: nobody knows whether it arrived. Each is told once."""
 
         def work(db: apsw.Connection) -> list[Delivery]:
-            query = "select id, channel, conversation, text, attempts from outbox where state = 'sending'"
-            rows: Sequence[Any] = db.execute(query).fetchall()
-            db.execute("update outbox set state = 'failed' where state = 'sending'")
+            where = "state = 'sending' and channel in (select value from json_each(?))"
+            query = f"select id, channel, conversation, text, attempts from outbox where {where}"
+            among = (json.dumps(sorted(channels)),)
+            rows: Sequence[Any] = db.execute(query, among).fetchall()
+            db.execute(f"update outbox set state = 'failed' where {where}", among)
             return [_delivery(row) for row in rows]
 
         return await self._database.write(work)

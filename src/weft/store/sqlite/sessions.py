@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from datetime import UTC, datetime
 
@@ -111,6 +112,17 @@ class SqliteSessions:
         return [
             _session(row) for row in await self._database.read(lambda db: list(db.execute(query, (limit,))))
         ]
+
+    async def unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
+        """Sessions with messages, not used since then, that have no summary yet; oldest first."""
+        query = (
+            f"select {_COLUMNS} from sessions where active_at < ? "
+            "and exists(select 1 from messages where session_id = sessions.id) "
+            "and not exists(select 1 from summaries where session_id = sessions.id) "
+            "order by active_at, id limit ?"
+        )
+        rows = await self._database.read(lambda db: list(db.execute(query, (before, limit))))
+        return [_session(row) for row in rows]
 
     async def close(self, session_id: str) -> None:
         """End a session. Raises StoreError if there is none of that id."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from weft.errors import StoreError
 from weft.store.owner import is_running, this_process
+from weft.store.sqlite import post
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
@@ -23,16 +24,38 @@ _LONGEST_SECONDS = 3600.0
 """After so long a turn of a process that cannot be seen from here counts as interrupted."""
 
 
+class _Ending(NamedTuple):
+    """How a turn ends: what is said to who waits for it, and what is kept of it."""
+
+    state: str
+    reply: str
+    receipt: str | None = None
+    error: str | None = None
+    ratio: tuple[str, float | None] = ("", None)
+
+
 class SqliteTurns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, session_id: str, text: str) -> str:
-        """Keep a message before anything is done with it; the turn's id."""
+    async def begin(self, session_id: str, text: str, *, inbox_id: str = "") -> str:
+        """Keep a message before anything is done with it; the turn's id.
+
+        If it came from the inbox, whatever ends the turn also answers it there.
+        """
         turn_id = new_id()
-        row = (turn_id, session_id, "running", storable(text), this_process(), time.time())
-        query = "insert into turns(id, session_id, state, text, owner, created_at) values(?, ?, ?, ?, ?, ?)"
-        await self._database.write(lambda db: db.execute(query, row).get)
+        row = (turn_id, session_id, storable(text), this_process(), time.time(), inbox_id or None)
+
+        def work(db: apsw.Connection) -> None:
+            db.execute(
+                "insert into turns(id, session_id, state, text, owner, created_at, inbox_id) "
+                "values(?, ?, 'running', ?, ?, ?, ?)",
+                row,
+            )
+            if inbox_id:
+                post.begin(db, inbox_id)
+
+        await self._database.write(work)
         return turn_id
 
     async def step(self, turn_id: str, *messages: Message) -> None:
@@ -46,18 +69,19 @@ class SqliteTurns:
 
         await self._database.write(work)
 
-    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message) -> None:
+    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
         """The whole exchange into the log, with its receipt: all of it or nothing, and only once.
 
         Raises:
             StoreError: the turn has ended already.
         """
         kept = storable(receipt.to_json())
-        await self._end(turn_id, "done", messages, receipt=kept, ratio=(receipt.model, receipt.ratio))
+        ratio = (receipt.model, receipt.ratio)
+        await self._end(turn_id, _Ending("done", reply, receipt=kept, ratio=ratio), messages)
 
-    async def fail(self, turn_id: str, error: str, *messages: Message) -> None:
+    async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
         """Give a turn up; what it did goes into the log. Without anything done its message stays here."""
-        await self._end(turn_id, "failed", messages, error=storable(error))
+        await self._end(turn_id, _Ending("failed", reply, error=storable(error)), messages)
 
     async def interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         """Turns whose process is gone, oldest first."""
@@ -83,10 +107,10 @@ class SqliteTurns:
 
         return await self._database.read(work)
 
-    async def settle(self, turn_id: str, *messages: Message) -> bool:
+    async def settle(self, turn_id: str, *messages: Message, reply: str = "") -> bool:
         """Put an interrupted turn into the log as it is. False if somebody else did so meanwhile."""
         try:
-            await self._end(turn_id, "interrupted", messages)
+            await self._end(turn_id, _Ending("interrupted", reply), messages)
         except StoreError:
             return False
         return True
@@ -155,20 +179,11 @@ class SqliteTurns:
             raise StoreError(f"There is no result {result_id!r} in this session: check the id.")
         return row[0], row[1]
 
-    async def _end(
-        self,
-        turn_id: str,
-        state: str,
-        messages: Sequence[Message],
-        *,
-        receipt: str | None = None,
-        error: str | None = None,
-        ratio: tuple[str, float | None] = ("", None),
-    ) -> None:
+    async def _end(self, turn_id: str, ending: _Ending, messages: Sequence[Message]) -> None:
         prices = [COUNTERS["exact"].message(message) for message in messages]
 
         def work(db: apsw.Connection) -> None:
-            query = "select session_id, state from turns where id = ?"
+            query = "select session_id, state, inbox_id from turns where id = ?"
             found = db.execute(query, (turn_id,)).fetchone()
             if found is None or found[1] != "running":
                 raise StoreError(f"The turn {turn_id!r} has ended already: nothing was written twice.")
@@ -177,10 +192,12 @@ class SqliteTurns:
             db.execute(
                 "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, "
                 "text = iif(?, null, text) where id = ?",
-                (state, error, receipt, time.time(), bool(messages), turn_id),
+                (ending.state, ending.error, ending.receipt, time.time(), bool(messages), turn_id),
             )
+            if found[2]:
+                post.answer(db, str(found[2]), ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
-            model, learned = ratio
+            model, learned = ending.ratio
             if model and learned is not None:
                 db.execute("insert or replace into ratios values(?, ?)", (storable(model), learned))
 

@@ -1,0 +1,135 @@
+"""`weft serve`: the assistant that stays on."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.app import connect, make_channels
+from weft.channels.base import Channel
+from weft.cli.options import ModelName, ProviderName, RecipeName, Workspace, run, settings
+from weft.config import Config
+from weft.errors import ChannelError, ConfigError
+from weft.gateway.assistant import App
+from weft.gateway.background import learn_from_idle, tell_tasks
+from weft.gateway.pipeline import Gateway
+
+app = typer.Typer()
+
+UNIT = """[Unit]
+Description=Weft, an assistant that stays on
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+ExecStart={command} serve
+Restart=on-failure
+RestartSec=5
+TimeoutStopSec=90
+NoNewPrivileges=true
+{environment}
+[Install]
+WantedBy=default.target
+"""
+
+
+@app.command()
+def serve(
+    recipe: RecipeName = None,
+    provider: ProviderName = None,
+    model: ModelName = None,
+    workspace: Workspace = None,
+    print_unit: Annotated[
+        bool, typer.Option("--print-unit", help="Print a systemd unit for this, and stop.")
+    ] = False,
+) -> None:
+    """Stay on: answer on all channels of the settings, tell tasks, learn from what was said."""
+    if print_unit:
+        home = os.environ.get("WEFT_HOME")
+        environment = f"Environment=WEFT_HOME={home}\n" if home else ""
+        typer.echo(UNIT.format(command=Path(sys.argv[0]).resolve(), environment=environment), nl=False)
+        return
+    config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
+    with only_one(config):
+        run(_serve(config))
+
+
+async def _serve(config: Config) -> None:
+    assistant = await connect(config)
+    try:
+        channels = make_channels(config)
+        if not channels:
+            raise ConfigError("There is nothing to serve: set `telegram.token`, or see `weft chat`.")
+        await _stay_on(config, assistant, channels)
+    finally:
+        await assistant.close()
+
+
+async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> None:
+    """Run every part until a signal comes or a channel can never work; then end turns in order."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    gateway = Gateway(
+        assistant, channels, allowed={"telegram": config.telegram.allowed}, settings=config.gateway
+    )
+    await gateway.resume()
+    _say(f"{assistant.choice.provider} answers ({assistant.provider.info.id}): {assistant.choice.why}")
+    receiving = [asyncio.create_task(_receive(channel, gateway, stopped)) for channel in channels]
+    beside = [
+        asyncio.create_task(gateway.deliver()),
+        asyncio.create_task(tell_tasks(assistant, gateway.something_to_send, stopped)),
+        asyncio.create_task(learn_from_idle(assistant, config.learn, stopped)),
+    ]
+    _say("tasks are told when they are due")
+    _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")
+    await stopped.wait()
+    _say("stopping: running turns come to their end")
+    for channel in channels:
+        await channel.stop()
+    await gateway.stop()
+    await asyncio.gather(*beside)
+    for ended in await asyncio.gather(*receiving, return_exceptions=True):
+        if isinstance(ended, BaseException):
+            raise ended
+
+
+async def _receive(channel: Channel, gateway: Gateway, stopped: asyncio.Event) -> None:
+    _say(f"{channel.name} is open")
+    try:
+        await channel.run(gateway.submit)
+    except ChannelError:
+        stopped.set()
+        raise
+
+
+def _say(line: str) -> None:
+    typer.echo(f"weft: {line}", err=True)
+
+
+@contextmanager
+def only_one(config: Config) -> Iterator[None]:
+    """Hold the place of the one server of this home.
+
+    Raises:
+        ConfigError: another one runs.
+    """
+    config.paths.data_dir.mkdir(parents=True, exist_ok=True)
+    with (config.paths.data_dir / "serve.lock").open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(
+                f"Another `weft serve` runs in {config.paths.data_dir}: stop it first, or set WEFT_HOME."
+            ) from None
+        yield

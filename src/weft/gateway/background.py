@@ -1,0 +1,79 @@
+"""Beside the conversations: tasks are told when they are due, and idle conversations are learned from."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.errors import ProviderError, StoreError
+from weft.gateway.assistant import App
+from weft.turn.learn import learn_facts, summarise
+from weft.types.records import Session
+
+_log = logging.getLogger(__name__)
+_LONGEST_PAUSE = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnSettings:
+    """Whether idle conversations are learned from, after how long a silence, and how often to look."""
+
+    enabled: bool = True
+    idle_minutes: float = 30.0
+    every_seconds: float = 60.0
+
+
+async def tell_tasks(app: App, told: Callable[[], None], stopped: asyncio.Event) -> None:
+    """Put tasks into the outbox when they are due, until `stopped`."""
+    tasks = (await app.store.get()).tasks
+    while not stopped.is_set():
+        if await tasks.fire(time.time()):
+            told()
+        following = await tasks.next_due()
+        wait = _LONGEST_PAUSE if following is None else following - time.time()
+        await _pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))
+
+
+async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Event) -> None:
+    """Summarise conversations that are over and keep what people said about themselves, until `stopped`."""
+    while settings.enabled and not stopped.is_set():
+        for session in await idle_sessions(app, settings):
+            await learn_from(app, session)
+        await _pause(stopped, settings.every_seconds)
+
+
+async def idle_sessions(app: App, settings: LearnSettings) -> list[Session]:
+    before = time.time() - settings.idle_minutes * 60
+    return list(await (await app.store.get()).sessions.unlearned(before))
+
+
+async def learn_from(app: App, session: Session) -> None:
+    """Close a session, and keep its summary and its facts, each fact with the message it came from."""
+    store, recipe = await app.store.get(), app.builder.recipe
+    messages = await store.messages.all(session.id)
+    await store.sessions.close(session.id)
+    summary = await summarise(app.provider, recipe, messages)
+    await store.summaries.add(session.channel, session.sender, summary, session_id=session.id)
+    try:
+        learned = await learn_facts(app.provider, recipe, messages)
+    except ProviderError as error:
+        _log.warning("no facts were taken from a conversation: %s", error)
+        return
+    for fact in learned:
+        try:
+            source = (session.id, fact.message + 1)
+            sender = f"{session.channel}:{session.sender}"
+            await store.facts.set(sender, fact.key, fact.value, by_model=True, source=source)
+        except StoreError as error:
+            _log.info("a fact was not kept: %s", error)
+
+
+async def _pause(stopped: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stopped.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,280 @@
+"""From a channel to a turn and back.
+
+May they? What is it? Whose turn is it? Then the turn runs, and its answer goes out. A message is in the inbox
+before its channel hears of it, and an answer in the outbox before it is sent: a restart goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from weft.errors import ChannelError, WeftError
+from weft.gateway.assistant import App
+from weft.gateway.clean import sanitise
+from weft.gateway.commands import is_command, run_command
+from weft.gateway.conversation import Conversation
+from weft.tools.base import Caller
+from weft.types.post import Inbound, Outbound
+from weft.types.records import Delivery, Waiting
+
+_log = logging.getLogger(__name__)
+
+EDITED = "I saw that you changed a message. I go by what was sent first: please send it again as a new one."
+UNSUPPORTED = "I can read text only, so far. Please write what you mean."
+NOTHING = "There was no text in that message."
+BUSY = (
+    "You have {count} messages waiting already. I will answer those first: please send this one again later."
+)
+FAILED = "Something went wrong here, and your message could not be answered. Please try again."
+STRANGER = (
+    "I do not know you yet. If this assistant is yours, let yourself in with\n\n`weft pair {code}`\n\n"
+    "within 15 minutes, on the machine where it runs."
+)
+DOUBTFUL = "I was stopped while I was sending you an answer. If it did not arrive, write `/last`."
+
+
+class Channel(Protocol):
+    """The part of a channel that is used here; see `channels/base.py`."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def send(self, message: Outbound) -> None: ...
+
+    async def typing(self, conversation: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """How many turns run at once, how many messages of one conversation may wait, and for how long to try."""
+
+    at_once: int = 8
+    max_waiting: int = 20
+    typing_seconds: float = 4.0
+    attempts: int = 8
+    stop_seconds: float = 60.0
+
+
+@dataclass(slots=True)
+class _Line:
+    """The messages of one conversation, in the order in which they are answered."""
+
+    waiting: deque[Waiting] = field(default_factory=deque)
+    worker: asyncio.Task[None] | None = None
+    conversation: Conversation | None = None
+
+
+class Gateway:
+    """Takes messages over, answers them one at a time in each conversation, and sends the answers."""
+
+    def __init__(
+        self,
+        app: App,
+        channels: Sequence[Channel],
+        *,
+        allowed: Mapping[str, Collection[str]],
+        settings: GatewaySettings | None = None,
+    ) -> None:
+        self._app, self._settings = app, settings or GatewaySettings()
+        self._channels = {channel.name: channel for channel in channels}
+        self._allowed = allowed
+        self._lines: dict[tuple[str, str, str], _Line] = {}
+        self._slots = asyncio.Semaphore(self._settings.at_once)
+        self._outgoing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._held: dict[tuple[str, str], float] = {}
+        self._to_send = asyncio.Event()
+        self._stopping = False
+
+    # --- in
+
+    async def submit(self, message: Inbound) -> bool:
+        """Take a message over. When this returns it is safe. False if it was known already."""
+        store = await self._app.store.get()
+        inbox_id = await store.post.receive(message)
+        if inbox_id is None:
+            return False
+        await self._queue(Waiting(id=inbox_id, message=message))
+        return True
+
+    async def resume(self) -> None:
+        """Go on after a restart: report what was interrupted, answer what waits, send what is due."""
+        store = await self._app.store.get()
+        await self._app.interrupted()
+        for delivery in await store.post.doubtful(self._channels):
+            place = delivery.message
+            note = Outbound(channel=place.channel, conversation=place.conversation, text=DOUBTFUL)
+            await store.post.put(note)
+        for waiting in await store.post.waiting():
+            await self._queue(waiting)
+        self.something_to_send()
+
+    async def _queue(self, waiting: Waiting) -> None:
+        message = waiting.message
+        line = self._lines.setdefault((message.channel, message.conversation, message.sender), _Line())
+        if len(line.waiting) >= self._settings.max_waiting:
+            await self._answer(waiting, BUSY.format(count=len(line.waiting)))
+            return
+        line.waiting.append(waiting)
+        if line.worker is None and not self._stopping:
+            line.worker = asyncio.create_task(self._work(line), name=f"line {message.channel}")
+
+    async def _work(self, line: _Line) -> None:
+        """Answer the messages of one conversation, one after the other."""
+        try:
+            while line.waiting and not self._stopping:
+                async with self._slots:
+                    await self._contained(line, line.waiting[0])
+                line.waiting.popleft()
+        finally:
+            line.worker = None
+
+    async def _contained(self, line: _Line, waiting: Waiting) -> None:
+        """One message; whatever goes wrong with it, the next one is served."""
+        try:
+            await self._handle(line, waiting)
+        except WeftError as error:
+            await self._answer(waiting, str(error))
+        except Exception:  # noqa: BLE001 - one message must not take the others with it
+            _log.exception("a message could not be handled")
+            await self._answer(waiting, FAILED)
+
+    async def _handle(self, line: _Line, waiting: Waiting) -> None:
+        """Authorise, sanitise, command, typing, turn: in this order, and nothing of it for strangers."""
+        message = waiting.message
+        if not await self._may(message):
+            await self._turn_away(waiting)
+            return
+        text = sanitise(message.text).text if message.text.strip() else ""
+        if message.kind != "text" or not text:
+            polite = {"edit": EDITED, "unsupported": UNSUPPORTED}.get(message.kind, NOTHING)
+            await self._answer(waiting, polite)
+            return
+        if line.conversation is None:
+            line.conversation = await self._conversation(message)
+        if is_command(text):
+            await self._answer(waiting, await run_command(line.conversation, text))
+            return
+        async with self._typing(message):
+            async for _ in line.conversation.say(text, inbox_id=waiting.id):
+                pass
+        self._to_send.set()
+
+    async def _may(self, message: Inbound) -> bool:
+        """Whether somebody may come in: on the list of the settings, or paired. Nobody else."""
+        if message.sender in self._allowed.get(message.channel, ()):
+            return True
+        return await (await self._app.store.get()).auth.is_paired(message.channel, message.sender)
+
+    async def _turn_away(self, waiting: Waiting) -> None:
+        store, message = await self._app.store.get(), waiting.message
+        code = await store.auth.offer_pairing(message.channel, message.sender)
+        await store.post.refuse(waiting.id, "neither allowed nor paired")
+        text = STRANGER.format(code=code)
+        await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
+        self._to_send.set()
+
+    async def _conversation(self, message: Inbound) -> Conversation:
+        caller = Caller(agent_id="weft", channel=message.channel, sender_id=message.sender)
+        return await Conversation.open(self._app, caller, message.conversation)
+
+    async def _answer(self, waiting: Waiting, text: str) -> None:
+        await (await self._app.store.get()).post.answer(waiting.id, text)
+        self._to_send.set()
+
+    @asynccontextmanager
+    async def _typing(self, message: Inbound) -> AsyncIterator[None]:
+        """Show that an answer is coming, again and again until it is there."""
+        channel = self._channels.get(message.channel)
+
+        async def show() -> None:
+            while channel is not None:
+                await channel.typing(message.conversation)
+                await asyncio.sleep(self._settings.typing_seconds)
+
+        shown = asyncio.create_task(show())
+        await asyncio.sleep(0)  # it begins before anything else is done with the message
+        try:
+            yield
+        finally:
+            shown.cancel()
+            await asyncio.wait([shown])
+
+    # --- out
+
+    def something_to_send(self) -> None:
+        """Look into the outbox now."""
+        self._to_send.set()
+
+    async def deliver(self) -> None:
+        """Send what must go out, until the gateway stops."""
+        store = await self._app.store.get()
+        while not self._stopping:
+            self._to_send.clear()
+            for delivery in await store.post.due(time.time(), self._channels):
+                self._send_soon(delivery)
+            try:
+                async with asyncio.timeout(1.0):
+                    await self._to_send.wait()
+            except TimeoutError:
+                continue
+
+    def _send_soon(self, delivery: Delivery) -> None:
+        """Send behind what goes to the same place already; other places do not wait for it."""
+        place = (delivery.message.channel, delivery.message.conversation)
+        before = self._outgoing.get(place)
+
+        async def work() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            await self._send(delivery, place)
+            if self._outgoing.get(place) is asyncio.current_task():
+                del self._outgoing[place]
+
+        self._outgoing[place] = asyncio.create_task(work())
+
+    async def _send(self, delivery: Delivery, place: tuple[str, str]) -> None:
+        post, channel = (await self._app.store.get()).post, self._channels.get(delivery.message.channel)
+        if (held := self._held.get(place, 0.0)) > time.time():
+            await post.again(delivery.id, held)  # what goes to the same place before it comes first
+            return
+        try:
+            if channel is None:
+                raise ChannelError(f"There is no channel {delivery.message.channel!r} here.")
+            await channel.send(delivery.message)
+        except ChannelError as error:
+            wait = error.retry
+            if wait is None or delivery.attempts >= self._settings.attempts:
+                _log.error("an answer could not be delivered: %s", error)
+                await post.undeliverable(delivery.id)
+            else:
+                self._held[place] = time.time() + wait * 2 ** (delivery.attempts - 1)
+                await post.again(delivery.id, self._held[place])
+        else:
+            await post.sent(delivery.id)
+            self._held.pop(place, None)
+
+    # --- the end
+
+    async def stop(self) -> None:
+        """Let running turns come to their end and send their answers; what waits stays for the next start."""
+        self._stopping = True
+        self._to_send.set()
+        workers = [line.worker for line in self._lines.values() if line.worker is not None]
+        if workers:
+            _, late = await asyncio.wait(workers, timeout=self._settings.stop_seconds)
+            for worker in late:
+                worker.cancel()
+            if late:
+                await asyncio.wait(late)
+        store = await self._app.store.get()
+        for delivery in await store.post.due(time.time(), self._channels):
+            self._send_soon(delivery)
+        if self._outgoing:
+            await asyncio.wait(list(self._outgoing.values()), timeout=self._settings.stop_seconds)

@@ -1,0 +1,111 @@
+"""Commands about what is remembered of a person and what is to be done for them."""
+
+from __future__ import annotations
+
+from weft.errors import StoreError
+from weft.gateway.conversation import Conversation
+from weft.tools.tasks import line
+from weft.types.neutral import one_line
+
+_SHOWN = 60
+
+
+async def show_facts(conversation: Conversation, rest: str) -> str:
+    """What is known about the person."""
+    store = await conversation.app.store.get()
+    facts = await store.facts.list(conversation.caller.sender)
+    lines = [f"- **{one_line(fact.key)}**: {one_line(fact.value)}" for fact in facts]
+    return "\n".join(lines) or "I know nothing about you yet."
+
+
+async def forget_fact(conversation: Conversation, rest: str) -> str:
+    """Forget one thing about the person."""
+    if not rest:
+        return "Say what to forget: `/forget KEY`. `/facts` lists the keys."
+    store = await conversation.app.store.get()
+    if not await store.facts.delete(conversation.caller.sender, rest):
+        raise StoreError(f"I know nothing about you under {rest!r}: `/facts` lists what I know.")
+    return f"Forgotten: {one_line(rest)}."
+
+
+async def show_memory(conversation: Conversation, rest: str) -> str:
+    """The blocks of the assistant's memory, or the text of one."""
+    store, agent = await conversation.app.store.get(), conversation.caller.agent_id
+    if rest:
+        text = await store.memory.get_rendered_content(agent, rest)
+        if text is None:
+            raise StoreError(f"There is no block {rest!r}: `/memory` lists them.")
+        return text or "(empty)"
+    blocks = await store.memory.rendered_blocks(agent)
+    lines = [
+        f"- **{one_line(block.label)}** ({block.block_type}, {len(block.content)} characters): "
+        f"{one_line(block.content)[:_SHOWN]}"
+        for block in blocks
+    ]
+    return "\n".join(lines) or "There are no memory blocks yet."
+
+
+async def undo_memory(conversation: Conversation, rest: str) -> str:
+    """Take the last change of memory back: of one block, or of the one that was changed last."""
+    store, agent = await conversation.app.store.get(), conversation.caller.agent_id
+    label = rest
+    if not label:
+        blocks = await store.memory.list_blocks(agent)
+        changed = [info for info in blocks if info.updated_at is not None]
+        if not changed:
+            return "There is nothing to undo."
+        label = max(changed, key=lambda info: (info.updated_at, info.version)).label
+    if not await store.memory.undo_block(agent, label):
+        return f"There is nothing to undo in {one_line(label)}."
+    text = await store.memory.get_rendered_content(agent, label)
+    return f"The last change of **{one_line(label)}** was taken back. It reads now:\n\n{text or '(empty)'}"
+
+
+async def show_tasks(conversation: Conversation, rest: str) -> str:
+    """What is pending for the person."""
+    store = await conversation.app.store.get()
+    tasks = await store.tasks.list(conversation.caller.sender)
+    return "\n".join(f"- {line(task)}" for task in tasks) or "Nothing is pending."
+
+
+async def cancel_task(conversation: Conversation, rest: str) -> str:
+    """Cancel a task by the start of its id."""
+    if not rest:
+        return "Say which one: `/cancel ID`. `/tasks` lists them."
+    store = await conversation.app.store.get()
+    return f"Cancelled {(await store.tasks.cancel(conversation.caller.sender, rest))[:8]}."
+
+
+async def show_last(conversation: Conversation, rest: str) -> str:
+    """The last answer once more."""
+    said = [m.content for m in await conversation.newest(50) if m.role == "assistant" and m.content]
+    return said[-1] if said else "Nothing was answered yet."
+
+
+async def show_skills(conversation: Conversation, rest: str) -> str:
+    """What the assistant knows how to do, and why other skills are not used."""
+    builder = conversation.app.builder
+    skills = await builder.files.load_skills(builder.recipe)
+    lines = [f"- **{one_line(one.name)}**: {one_line(one.description)}" for one in skills.found]
+    lines += [f"- {one_line(one.name)} is not used: {one_line(one.reason)}" for one in skills.left_out]
+    return "\n".join(lines) or "There are no skills."
+
+
+async def show_status(conversation: Conversation, rest: str) -> str:
+    """Where the conversation is: session, model, recipe, size."""
+    info, app = conversation.provider.info, conversation.app
+    receipt = (await conversation.context("(your next message)")).receipt
+    lines = [
+        f"- session `{conversation.session.id}`, begun {conversation.session.created_at:%Y-%m-%d %H:%M}",
+        f"- {info.provider} answers with `{info.id}`: {app.choice.why}",
+        f"- recipe {app.builder.recipe.name}",
+    ]
+    if receipt is not None:
+        lines.append(f"- the next message would take {receipt.total_tokens:,} of {receipt.limit:,} tokens")
+    return "\n".join(lines)
+
+
+async def reload(conversation: Conversation, rest: str) -> str:
+    """Read files and skills anew."""
+    conversation.app.builder.reload()
+    return "Instructions, memory files and skills are read anew with the next message."

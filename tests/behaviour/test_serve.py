@@ -1,0 +1,173 @@
+"""`weft serve` with Telegram, end to end, killed and started again."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fake_telegram import TOKEN, FakeTelegram
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeTelegram]:
+    with FakeTelegram() as server:
+        yield server
+
+
+def environ(home: Path) -> dict[str, str]:
+    kept = {
+        "WEFT_HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "TELEGRAM_BOT_TOKEN": TOKEN,
+        "PYTHONUTF8": "1",
+    }
+    return kept | {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+
+
+def configure(home: Path, fake: FakeTelegram, *, replies: int = 100, allowed: str = '"7"') -> None:
+    texts = ", ".join(f'"answer {n}"' for n in range(replies))
+    (home / "config.toml").write_text(
+        f'provider = "scripted"\n[scripted]\nreplies = [{texts}]\n'
+        f'[telegram]\napi_url = "{fake.url}"\nallowed = [{allowed}]\npoll_seconds = 2\n'
+        "[learn]\nenabled = false\n",
+        "utf-8",
+    )
+
+
+def start(home: Path) -> "subprocess.Popen[str]":
+    """A server that has said that it is open."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "weft", "serve"], env=environ(home), stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "telegram is open" in line:
+            return child
+    raise AssertionError(child.wait(30))
+
+
+def stop(child: "subprocess.Popen[str]", number: int = signal.SIGINT) -> tuple[int, str]:
+    child.send_signal(number)
+    _, err = child.communicate(timeout=60)
+    return child.returncode, err
+
+
+def test_people_are_answered_and_ctrl_c_ends_it_in_order(tmp_path: Path, fake: FakeTelegram) -> None:
+    configure(tmp_path, fake)
+    child = start(tmp_path)
+    try:
+        fake.write("hello")
+        assert fake.wait(1) == ["answer 0"]
+        fake.write("/status")
+        assert "session" in fake.wait(2)[1]
+        assert fake.actions
+    finally:
+        code, err = stop(child)
+
+    assert code == 0
+    assert "stopping" in err
+    assert TOKEN not in err
+    assert b"secret-token" not in (tmp_path / "weft.db").read_bytes()
+
+
+def test_a_stranger_pairs_and_is_answered(tmp_path: Path, fake: FakeTelegram) -> None:
+    configure(tmp_path, fake, allowed="")
+    child = start(tmp_path)
+    try:
+        fake.write("hello")
+        code = re.search(r"weft pair (\w+)", fake.wait(1)[0])
+        assert code is not None
+        paired = subprocess.run(
+            [sys.executable, "-m", "weft", "pair", code[1]],
+            env=environ(tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (paired.returncode, paired.stdout) == (0, "telegram:7 may come in.\n")
+        fake.write("hello again")
+        assert fake.wait(2)[1] == "answer 0"
+    finally:
+        stop(child)
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_killed_in_the_middle_each_message_is_answered_once_or_reported(
+    tmp_path: Path, fake: FakeTelegram, round_: int
+) -> None:
+    configure(tmp_path, fake)
+    for n in range(6):
+        fake.write(f"message {n}")
+    child = start(tmp_path)
+    fake.wait(1 + round_)
+    child.kill()
+    child.communicate()
+
+    child = start(tmp_path)
+    try:
+        fake.write("the end")
+        fake.wait_for(lambda sent: _covered(sent) >= 7)
+    finally:
+        stop(child)
+
+    texts = [one["text"] for one in fake.sent]
+    assert _covered(texts) == 7
+
+
+def _covered(texts: list[str]) -> int:
+    """How many messages were answered, or reported as not: each counts once."""
+    answers = sum(text.startswith("answer") for text in texts)
+    reported = sum("was stopped" in text for text in texts)
+    return answers + reported
+
+
+def test_only_one_server_runs_in_a_home(tmp_path: Path, fake: FakeTelegram) -> None:
+    configure(tmp_path, fake)
+    child = start(tmp_path)
+    try:
+        second = subprocess.run(
+            [sys.executable, "-m", "weft", "serve"],
+            env=environ(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        stop(child)
+
+    assert second.returncode == 2
+    assert "Another `weft serve` runs" in second.stderr
+
+
+def test_a_wrong_token_is_one_sentence(tmp_path: Path, fake: FakeTelegram) -> None:
+    configure(tmp_path, fake)
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "serve"],
+        env=environ(tmp_path) | {"TELEGRAM_BOT_TOKEN": "42:wrong"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "Telegram does not accept the token" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_to_serve_and_the_unit(tmp_path: Path) -> None:
+    quiet = {"WEFT_HOME": str(tmp_path), "PATH": os.environ["PATH"], "WEFT_PROVIDER": "scripted"}
+    command = [sys.executable, "-m", "weft", "serve"]
+    nothing = subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=60, check=False)
+    unit = subprocess.run([*command, "--print-unit"], env=quiet, capture_output=True, text=True, check=True)
+
+    assert nothing.returncode == 2
+    assert "There is nothing to serve" in nothing.stderr
+    assert "ExecStart=" in unit.stdout
+    assert f"Environment=WEFT_HOME={tmp_path}" in unit.stdout

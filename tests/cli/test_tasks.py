@@ -1,0 +1,55 @@
+"""`weft tasks` and `weft pair` as processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONUTF8": "1", "TZ": "Europe/Lisbon"}
+
+
+def weft(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "weft", *args]
+    return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60, check=False)
+
+
+def test_tasks_are_added_listed_changed_and_cancelled_by_hand(environ: dict[str, str]) -> None:
+    added = weft(environ, "tasks", "add", "call Clara", "--due", "2030-07-01 09:00", "--repeat", "weekly")
+    task_id = added.stdout.split()[-1]
+
+    listed = json.loads(weft(environ, "tasks", "list", "--json").stdout)
+    assert [(task["text"], task["due"], task["repeat"]) for task in listed] == [
+        ("call Clara", "2030-07-01 09:00:00+01:00", "weekly")
+    ]
+    assert "2030-07-02" in weft(environ, "tasks", "change", task_id, "--due", "2030-07-02 09:00").stdout
+    assert weft(environ, "tasks", "cancel", task_id).stdout == f"cancelled {task_id}\n"
+    assert weft(environ, "tasks", "list").stdout == "Nothing is pending.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("tasks", "add", "x", "--due", "soon"), 2, "write it as YYYY-MM-DD HH:MM"),
+        (("tasks", "add", "x", "--repeat", "dayly"), 2, "did you mean 'daily'"),
+        (("tasks", "cancel", "zzz"), 1, "No task of yours begins with 'zzz'"),
+        (("pair", "NOCODE"), 1, "No one waits with this code"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(
+    environ: dict[str, str], args: tuple[str, ...], code: int, words: str
+) -> None:
+    done = weft(environ, *args)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_who_is_in_is_listed(environ: dict[str, str]) -> None:
+    assert weft(environ, "pair").stdout == "Nobody was let in yet.\n"
+    assert weft(environ, "pair", "--remove", "telegram:7").stdout == "telegram:7 was not in.\n"
