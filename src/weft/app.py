@@ -18,6 +18,7 @@ from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
 from weft.gateway.assistant import App, Kept
+from weft.gateway.service import AssistantService
 from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider
@@ -225,6 +226,20 @@ def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> li
     return found
 
 
+def make_service(app: App, config: Config) -> AssistantService:
+    """The assistant as programs see it over HTTP."""
+
+    def builder_for(recipe: str) -> ContextBuilder:
+        return make_builder(replace(config, recipe=recipe))
+
+    return AssistantService(app, builder_for=builder_for)
+
+
+def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
+    """What requests must carry: the environment's token, or that of the settings."""
+    return environ.get("WEFT_TOKEN") or read_secret(config.http.token, "http.token", environ)
+
+
 def own_tools(store: Kept, recipe: Recipe, *, config: Config) -> list[Tool]:
     """Those of Weft's own tools that a recipe wants."""
 
@@ -317,7 +332,7 @@ def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Pr
 
     key = key_of(vendor, config.keys, environ)
     info, url = vendor_model(vendor.name, config), address(vendor, environ)
-    return HttpProvider(vendor, info=info, url=url, key=key, settings=config.http)
+    return HttpProvider(vendor, info=info, url=url, key=key, settings=config.requests)
 
 
 def vendor_model(vendor: str, config: Config) -> ModelInfo:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from platformdirs import user_config_path, user_data_path
 
+from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.telegram import TelegramSettings
 from weft.errors import ConfigError
 from weft.gateway.background import LearnSettings
@@ -151,7 +152,8 @@ class Config:
     keys: KeySettings = KeySettings()
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()
-    http: HttpSettings = HttpSettings()
+    requests: HttpSettings = HttpSettings()
+    http: HttpChannelSettings = HttpChannelSettings()
     scripted: ScriptedSettings = ScriptedSettings()
     paths: Paths = field(default_factory=find_paths, metadata={"private": True})
 

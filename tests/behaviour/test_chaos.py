@@ -19,7 +19,7 @@ def configure(home: Path, fake: FakeTelegram) -> None:
     (home / "config.toml").write_text(
         f'provider = "scripted"\n[scripted]\nreplies = [{replies}]\ndelay_seconds = 0.02\n'
         f'[telegram]\napi_url = "{fake.url}"\nallowed = [{people}]\npoll_seconds = 2\n'
-        "[learn]\nenabled = false\n",
+        "[learn]\nenabled = false\n[http]\nenabled = false\n",
         "utf-8",
     )
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from fake_telegram import TOKEN, FakeTelegram
@@ -34,7 +35,7 @@ def configure(home: Path, fake: FakeTelegram, *, replies: int = 100, allowed: st
     (home / "config.toml").write_text(
         f'provider = "scripted"\n[scripted]\nreplies = [{texts}]\n'
         f'[telegram]\napi_url = "{fake.url}"\nallowed = [{allowed}]\npoll_seconds = 2\n'
-        "[learn]\nenabled = false\n",
+        "[learn]\nenabled = false\n[http]\nport = 0\n",
         "utf-8",
     )
 
@@ -163,6 +164,7 @@ def test_a_wrong_token_is_one_sentence(tmp_path: Path, fake: FakeTelegram) -> No
 
 def test_nothing_to_serve_and_the_unit(tmp_path: Path) -> None:
     quiet = {"WEFT_HOME": str(tmp_path), "PATH": os.environ["PATH"], "WEFT_PROVIDER": "scripted"}
+    (tmp_path / "config.toml").write_text("[http]\nenabled = false\n", "utf-8")
     command = [sys.executable, "-m", "weft", "serve"]
     nothing = subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=60, check=False)
     unit = subprocess.run([*command, "--print-unit"], env=quiet, capture_output=True, text=True, check=True)
@@ -171,3 +173,35 @@ def test_nothing_to_serve_and_the_unit(tmp_path: Path) -> None:
     assert "There is nothing to serve" in nothing.stderr
     assert "ExecStart=" in unit.stdout
     assert f"Environment=WEFT_HOME={tmp_path}" in unit.stdout
+
+
+def test_programs_are_answered_over_http_and_the_conversation_is_remembered(
+    tmp_path: Path, fake: FakeTelegram
+) -> None:
+    configure(tmp_path, fake)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "weft", "serve"], env=environ(tmp_path), stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    line = next(line for line in child.stderr if "HTTP is open at" in line)
+    url = line.split()[-1]
+    try:
+        body = {"model": "", "messages": [{"role": "user", "content": "hello"}]}
+        answer = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60).json()
+        sessions = httpx.get(f"{url}/api/sessions", timeout=60).json()
+    finally:
+        code, _ = stop(child)
+
+    assert code == 0
+    assert answer["choices"][0]["message"]["content"] == "answer 0"
+    assert "http" in str(sessions)
+
+
+def test_an_open_port_without_a_token_is_refused(tmp_path: Path) -> None:
+    quiet = {"WEFT_HOME": str(tmp_path), "PATH": os.environ["PATH"], "WEFT_PROVIDER": "scripted"}
+    command = [sys.executable, "-m", "weft", "serve", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
+    done = subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 2
+    assert "set WEFT_TOKEN" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -84,7 +84,7 @@ def test_what_the_command_shows_is_what_is_sent(ollama: str, tmp_path: Path) -> 
 
 
 def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text("[http]\nretries = 0\n", "utf-8")
+    (tmp_path / "config.toml").write_text("[requests]\nretries = 0\n", "utf-8")
 
     done = _ask(tmp_path, "127.0.0.1:9", "-p", "ollama", "Hi")
 

@@ -263,7 +263,7 @@ async def test_a_server_that_listens_everywhere_is_called_by_any_number_and_by_n
     with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
         make_app(service, settings)
     with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
-        await serve(service, settings)
+        await serve(service, settings, stopped=asyncio.Event())
     transport = httpx.ASGITransport(make_app(service, settings, token=SECRET))
     headers = {"authorization": "Bearer secret"}
 
@@ -418,13 +418,14 @@ async def test_requests_and_turns_are_counted() -> None:
 async def test_a_server_can_be_started_and_told_to_stop() -> None:
     app = await weft.connect(provider=weft.ScriptedProvider(["ok"]))
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stopped, service = asyncio.Event(), AssistantService(app)
     running = asyncio.create_task(
-        serve(AssistantService(app), HttpChannelSettings(port=0), ready=ready.set_result)
+        serve(service, HttpChannelSettings(port=0), stopped=stopped, ready=ready.set_result)
     )
     async with httpx.AsyncClient(base_url=await ready) as http:
         assert (await http.get("/api/health")).json() == {"status": "ok"}
-    running.cancel()
-    await asyncio.wait({running})
+    stopped.set()
+    await asyncio.wait_for(running, 30)
     await app.close()
 
 

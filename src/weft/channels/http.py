@@ -5,8 +5,9 @@ On this machine for everybody, elsewhere only for those who know the token.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Annotated, Any
 
 import uvicorn
@@ -73,14 +74,23 @@ def make_app(service: Service, settings: HttpChannelSettings, *, token: str = ""
     return app
 
 
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the command that runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 async def serve(
     service: Service,
     settings: HttpChannelSettings,
     *,
     token: str = "",
+    stopped: asyncio.Event,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve until the process is told to stop; `ready` hears the address.
+    """Serve until `stopped`; requests that run come to their end. `ready` hears the address.
 
     Raises:
         ConfigError: it must not listen there.
@@ -100,7 +110,13 @@ async def serve(
     )
     ready(f"http://{shown(settings.host)}:{listening.getsockname()[1]}")
     with listening:
-        await uvicorn.Server(config).serve(sockets=[listening])
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        server.should_exit = True
+        await serving
 
 
 async def _on_gone(_: Request, error: Exception) -> Response:

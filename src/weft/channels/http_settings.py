@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +12,8 @@ class HttpChannelSettings:
     `at_once` turns run side by side, `max_waiting` more wait for them, and others are sent away.
     """
 
+    enabled: bool = True
+    token: str = field(default="", repr=False)
     host: str = "127.0.0.1"
     port: int = 8713
     names: tuple[str, ...] = ()

@@ -14,8 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from weft.channels.place import HERE, check_place, knows_token, listen, shown
 
-__all__ = ["check_place", "serve"]
-
 
 async def serve(
     server: MCPServer[Any],

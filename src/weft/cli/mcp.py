@@ -13,7 +13,8 @@ import typer
 from weft.app import make_builder, make_embedder
 from weft.app import open as open_store
 from weft.channels.mcp import make_server
-from weft.channels.mcp_http import check_place, serve
+from weft.channels.mcp_http import serve
+from weft.channels.place import check_place
 from weft.cli.memory import DEFAULT_AGENT, Agent
 from weft.cli.options import RecipeName, Workspace, run, settings
 from weft.config import Config

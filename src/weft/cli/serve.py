@@ -9,13 +9,15 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from weft.app import connect, make_channels
+from weft.app import connect, http_token, make_channels, make_service
 from weft.channels.base import Channel
+from weft.channels.place import check_place
 from weft.cli.options import ModelName, ProviderName, RecipeName, Workspace, run, settings
 from weft.config import Config
 from weft.errors import ChannelError, ConfigError
@@ -48,6 +50,10 @@ def serve(
     provider: ProviderName = None,
     model: ModelName = None,
     workspace: Workspace = None,
+    host: Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Where HTTP listens.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="Its port; 0: a free one.")
+    ] = None,
     print_unit: Annotated[
         bool, typer.Option("--print-unit", help="Print a systemd unit for this, and stop.")
     ] = False,
@@ -59,6 +65,10 @@ def serve(
         typer.echo(UNIT.format(command=Path(sys.argv[0]).resolve(), environment=environment), nl=False)
         return
     config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
+    http = replace(
+        config.http, host=host or config.http.host, port=config.http.port if port is None else port
+    )
+    config = replace(config, http=http)
     with only_one(config):
         run(_serve(config))
 
@@ -67,8 +77,10 @@ async def _serve(config: Config) -> None:
     assistant = await connect(config)
     try:
         channels = make_channels(config)
-        if not channels:
-            raise ConfigError("There is nothing to serve: set `telegram.token`, or see `weft chat`.")
+        if not channels and not config.http.enabled:
+            raise ConfigError("There is nothing to serve: set `telegram.token` or `http.enabled`.")
+        if config.http.enabled:
+            check_place(config.http.host, http_token(config))
         await _stay_on(config, assistant, channels)
     finally:
         await assistant.close()
@@ -91,6 +103,8 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
         asyncio.create_task(tell_tasks(assistant, gateway.something_to_send, stopped)),
         asyncio.create_task(learn_from_idle(assistant, config.learn, stopped)),
     ]
+    if config.http.enabled:
+        receiving.append(asyncio.create_task(_listen(config, assistant, stopped)))
     _say("tasks are told when they are due")
     _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")
     await stopped.wait()
@@ -111,6 +125,22 @@ async def _receive(channel: Channel, gateway: Gateway, stopped: asyncio.Event) -
     except ChannelError:
         stopped.set()
         raise
+
+
+async def _listen(config: Config, assistant: App, stopped: asyncio.Event) -> None:
+    """Answer programs over HTTP."""
+    from weft.channels.http import serve as serve_http  # noqa: PLC0415 - half a second that `--help` must not pay
+
+    try:
+        await serve_http(
+            make_service(assistant, config),
+            config.http,
+            token=http_token(config),
+            stopped=stopped,
+            ready=lambda url: _say(f"HTTP is open at {url}"),
+        )
+    finally:
+        stopped.set()
 
 
 def _say(line: str) -> None:
