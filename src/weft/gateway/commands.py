@@ -72,9 +72,8 @@ async def _context(conversation: Conversation, rest: str) -> str:
 
 
 async def _receipt(conversation: Conversation, rest: str) -> str:
-    if conversation.receipt is None:
-        return "Nothing was answered yet."
-    return _table(conversation.receipt)
+    receipt = conversation.receipt or await conversation.last_receipt()
+    return _table(receipt) if receipt else "Nothing was answered yet."
 
 
 async def _model(conversation: Conversation, rest: str) -> str:

@@ -75,6 +75,12 @@ class Conversation:
             rule=self.app.builder.recipe.session,
         )
 
+    async def last_receipt(self) -> Receipt | None:
+        """The receipt of the last answer in this session."""
+        turns = (await self.app.store.get()).turns
+        newest = await turns.list(self.session.id, limit=1)
+        return await turns.find(newest[0]) if newest else None
+
     async def newest(self, n: int) -> Sequence[Message]:
         return await (await self.app.store.get()).messages.newest(self.session.id, n)
 

@@ -26,6 +26,9 @@ from weft.types.records import Delivery, Waiting
 
 _log = logging.getLogger(__name__)
 
+_MOST_LINES = 1000
+"""So many conversations are held between messages; of others the store has all that matters."""
+
 EDITED = "I saw that you changed a message. I go by what was sent first: please send it again as a new one."
 UNSUPPORTED = "I can read text only, so far. Please write what you mean."
 NOTHING = "There was no text in that message."
@@ -117,15 +120,16 @@ class Gateway:
 
     async def _queue(self, waiting: Waiting) -> None:
         message = waiting.message
-        line = self._lines.setdefault((message.channel, message.conversation, message.sender), _Line())
+        key = (message.channel, message.conversation, message.sender)
+        line = self._lines.setdefault(key, _Line())
         if len(line.waiting) >= self._settings.max_waiting:
             await self._answer(waiting, BUSY.format(count=len(line.waiting)))
             return
         line.waiting.append(waiting)
         if line.worker is None and not self._stopping:
-            line.worker = asyncio.create_task(self._work(line), name=f"line {message.channel}")
+            line.worker = asyncio.create_task(self._work(key, line), name=f"line {message.channel}")
 
-    async def _work(self, line: _Line) -> None:
+    async def _work(self, key: tuple[str, str, str], line: _Line) -> None:
         """Answer the messages of one conversation, one after the other."""
         try:
             while line.waiting and not self._stopping:
@@ -134,6 +138,10 @@ class Gateway:
                 line.waiting.popleft()
         finally:
             line.worker = None
+            talk = line.conversation
+            plain = talk is None or talk.provider is self._app.provider
+            if plain and not line.waiting and len(self._lines) > _MOST_LINES:
+                self._lines.pop(key, None)
 
     async def _contained(self, line: _Line, waiting: Waiting) -> None:
         """One message; whatever goes wrong with it, the next one is served."""

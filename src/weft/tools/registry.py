@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,8 +75,10 @@ class ToolRegistry:
     async def offered(self, message: str) -> Offered:
         """All tools for a message. Of two with the same name the first is offered, and a warning says so."""
         found, warnings = dict(self._tools), list[str]()
-        for source in self._sources:
-            for tool in await source.tools(message):
+        # Side by side: who looks at the same files at the same moment shares the look.
+        offers = await asyncio.gather(*(source.tools(message) for source in self._sources))
+        for source, offer in zip(self._sources, offers, strict=True):
+            for tool in offer:
                 if tool.name in found:
                     warnings.append(
                         f"The tool {tool.name!r} of {tool.source} is left out: the name is taken."
