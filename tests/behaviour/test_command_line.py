@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.app import open as open_store
 from weft.cli.init import starter_files
 from weft.wire import PROVIDERS, violations
 
@@ -323,3 +324,21 @@ def test_every_command_in_the_table_has_the_help_it_promises(weft: Weft) -> None
     for name, sentence in COMMANDS.items():
         assert name in listed
         assert sentence in " ".join(weft(name, "--help").stdout.split())
+
+
+async def test_a_question_sees_what_is_known_of_who_types_and_omega_sees_nothing(
+    weft: Weft, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    async with await open_store(home / "weft.db") as store:
+        await store.facts.set("terminal:owner", "city", "Lisbon")
+        await store.facts.set("terminal:another", "city", "Porto")
+
+    shown = weft("context", "-p", "scripted", "Where do I live?", home=home)
+    omega = weft("context", "-p", "scripted", "-r", "omega", "Where do I live?", home=home)
+
+    assert "- city: Lisbon" in shown.stdout
+    assert "Porto" not in shown.stdout
+    assert omega.returncode == 0
+    assert "Lisbon" not in omega.stdout

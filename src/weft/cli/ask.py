@@ -10,6 +10,7 @@ import typer
 from weft.app import connect
 from weft.channels.terminal import show_answer, show_receipt
 from weft.cli.options import (
+    PERSON,
     AsJson,
     ModelName,
     ProviderName,
@@ -48,7 +49,7 @@ def ask(
             if as_json:
                 await _print_json(assistant, question)
             else:
-                reply = await show_answer(assistant.stream(question), out, err)
+                reply = await show_answer(assistant.stream(question, caller=PERSON), out, err)
                 if receipt and reply is not None and reply.receipt is not None:
                     show_receipt(reply.receipt, err)
         finally:
@@ -58,5 +59,5 @@ def ask(
 
 
 async def _print_json(assistant: App, question: str) -> None:
-    reply = to_dict(await assistant.ask(question))
+    reply = to_dict(await assistant.ask(question, caller=PERSON))
     typer.echo(json.dumps({"text": "", **reply}, ensure_ascii=False))

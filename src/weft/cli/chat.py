@@ -12,16 +12,14 @@ from rich.markup import escape
 from weft.app import connect
 from weft.channels.chat import chat as converse
 from weft.channels.chat import piped_lines, typed_lines
-from weft.cli.options import ModelName, ProviderName, RecipeName, Workspace, err, out, run, settings
+from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, err, out, run, settings
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
-from weft.tools.base import Caller
 from weft.types.neutral import printable
 from weft.types.reply import Event
 
 app = typer.Typer()
 
-PERSON = Caller(agent_id="weft", channel="terminal", sender_id="owner")
 _REMEMBERED_LINES = 200
 
 

@@ -15,6 +15,7 @@ from weft import wire
 from weft.app import connect, vendor_model
 from weft.channels.terminal import show_receipt
 from weft.cli.options import (
+    PERSON,
     AsJson,
     ModelName,
     ProviderName,
@@ -94,7 +95,7 @@ async def _build(config: Config, text: str) -> Context:
     except ProviderError:
         assistant = await connect(config, provider=ScriptedProvider(info=ModelInfo()))
     try:
-        return await assistant.context(text)
+        return await assistant.context(text, caller=PERSON)
     finally:
         await assistant.close()
 

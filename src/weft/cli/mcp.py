@@ -16,13 +16,10 @@ from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
 from weft.channels.place import check_place
 from weft.cli.memory import DEFAULT_AGENT, Agent
-from weft.cli.options import RecipeName, Workspace, run, settings
+from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
 from weft.config import Config
 from weft.gateway.clean import clean
 from weft.types.context import Context
-
-CHANNEL, SENDER = "terminal", "owner"
-"""Whoever connects another program to their memory is the one who sits at the terminal."""
 
 app = typer.Typer()
 
@@ -67,12 +64,17 @@ async def _serve(config: Config, agent: str, place: _Place | None) -> None:
         # The server over HTTP has its own way to end, and nothing of ours runs beside it.
         asyncio.get_running_loop().remove_signal_handler(number)
     async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
-        builder = make_builder(config).with_store(store).for_agent(agent).for_sender(CHANNEL, SENDER)
+        builder = (
+            make_builder(config)
+            .with_store(store)
+            .for_agent(agent)
+            .for_sender(PERSON.channel, PERSON.sender_id)
+        )
 
         async def build(text: str) -> Context:
             return await builder.build(clean(text).text)
 
-        server = make_server(store, build, agent_id=agent, person=f"{CHANNEL}:{SENDER}")
+        server = make_server(store, build, agent_id=agent, person=PERSON.sender)
         if place is None:
             # A thread waits for standard input and cannot be interrupted: Ctrl-C ends the process at once.
             # What was written is safe; nothing else needs an orderly end.

@@ -17,6 +17,7 @@ from rich.markup import escape
 from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.clean import clean
+from weft.tools.base import Caller
 from weft.types.neutral import printable
 
 T = TypeVar("T")
@@ -39,6 +40,9 @@ Workspace = Annotated[
     typer.Option("--workspace", "-w", metavar="PATH", help="The folder with SOUL.md and the rest."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+PERSON = Caller(agent_id="weft", channel="terminal", sender_id="owner")
+"""Whoever types: the owner, at the terminal."""
 
 PIPED_WIDTH = 160
 """Nobody reads a pipe in columns: wide enough that no line is wrapped for it."""

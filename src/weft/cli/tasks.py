@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from weft.cli.memory import with_store
-from weft.cli.options import AsJson, out, settings
+from weft.cli.options import PERSON, AsJson, out, settings
 from weft.errors import ConfigError
 from weft.tools.tasks import line
 
@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="List, add, change and cancel tasks
 Person = Annotated[
     str, typer.Option("--for", "-f", metavar="CHANNEL:SENDER", help="Whose tasks, as facts know them.")
 ]
-DEFAULT_PERSON = "terminal:owner"
+DEFAULT_PERSON = PERSON.sender
 
 
 @app.command("list")
