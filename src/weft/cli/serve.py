@@ -7,7 +7,7 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +15,12 @@ from typing import Annotated
 
 import typer
 
-from weft.app import connect, http_token, make_channels, make_service
+from weft.app import connect, http_token, make_channels, make_folder, make_service
 from weft.channels.base import Channel
 from weft.channels.place import check_place
 from weft.cli.options import ModelName, ProviderName, RecipeName, Workspace, run, settings
 from weft.config import Config
-from weft.errors import ChannelError, ConfigError
+from weft.errors import ConfigError
 from weft.gateway.assistant import App
 from weft.gateway.background import learn_from_idle, tell_tasks
 from weft.gateway.pipeline import Gateway
@@ -97,14 +97,17 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
     )
     await gateway.resume()
     _say(f"{assistant.choice.provider} answers ({assistant.provider.info.id}): {assistant.choice.why}")
-    receiving = [asyncio.create_task(_receive(channel, gateway, stopped)) for channel in channels]
-    beside = [
-        asyncio.create_task(gateway.deliver()),
-        asyncio.create_task(tell_tasks(assistant, gateway.something_to_send, stopped)),
-        asyncio.create_task(learn_from_idle(assistant, config.learn, stopped)),
+    work = [channel.run(gateway.submit) for channel in channels]
+    for channel in channels:
+        _say(f"{channel.name} is open")
+    work += [
+        gateway.deliver(),
+        tell_tasks(assistant, gateway.something_to_send, stopped),
+        learn_from_idle(assistant, config.learn, stopped),
     ]
     if config.http.enabled:
-        receiving.append(asyncio.create_task(_listen(config, assistant, stopped)))
+        work.append(_listen(config, assistant, stopped))
+    parts = [asyncio.create_task(_part(each, stopped)) for each in work]
     _say("tasks are told when they are due")
     _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")
     await stopped.wait()
@@ -112,35 +115,33 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
     for channel in channels:
         await channel.stop()
     await gateway.stop()
-    await asyncio.gather(*beside)
-    for ended in await asyncio.gather(*receiving, return_exceptions=True):
+    for ended in await asyncio.gather(*parts, return_exceptions=True):
         if isinstance(ended, BaseException):
             raise ended
 
 
-async def _receive(channel: Channel, gateway: Gateway, stopped: asyncio.Event) -> None:
-    _say(f"{channel.name} is open")
+async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:
+    """One part of the server. If it cannot go on, all of them end: nobody should stay on without it."""
+    ended = False
     try:
-        await channel.run(gateway.submit)
-    except ChannelError:
-        stopped.set()
-        raise
+        await work
+        ended = True
+    finally:
+        if not ended:
+            stopped.set()
 
 
 async def _listen(config: Config, assistant: App, stopped: asyncio.Event) -> None:
     """Answer programs over HTTP."""
     from weft.channels.http import serve as serve_http  # noqa: PLC0415 - half a second that `--help` must not pay
 
-    try:
-        await serve_http(
-            make_service(assistant, config),
-            config.http,
-            token=http_token(config),
-            stopped=stopped,
-            ready=lambda url: _say(f"HTTP is open at {url}"),
-        )
-    finally:
-        stopped.set()
+    await serve_http(
+        make_service(assistant, config),
+        config.http,
+        token=http_token(config),
+        stopped=stopped,
+        ready=lambda url: _say(f"HTTP is open at {url}"),
+    )
 
 
 def _say(line: str) -> None:
@@ -154,7 +155,7 @@ def only_one(config: Config) -> Iterator[None]:
     Raises:
         ConfigError: another one runs.
     """
-    config.paths.data_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(config.paths.data_dir)
     with (config.paths.data_dir / "serve.lock").open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

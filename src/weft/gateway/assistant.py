@@ -117,7 +117,7 @@ class App:
     models: Callable[[str, ModelInfo], Provider] | None = None
     others: dict[str, Provider] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
-    made: list[Tool] = field(default_factory=list)
+    made: dict[str, Sequence[Tool]] = field(default_factory=dict)
 
     async def ask(self, text: str, session: str | None = None, *, caller: Caller = OWNER) -> Reply:
         """The reply to a message. With a session it has the history of that session."""
@@ -246,11 +246,12 @@ class App:
     def _summarizer(self, question: Question) -> Summarizer:
         return summarizer(question.provider, model=self.builder.recipe.history.summarization_model)
 
-    def _own(self, store: Kept) -> list[Tool]:
-        """Weft's own tools, made once."""
-        if not self.made:
-            self.made.extend(self.own_tools(store, self.builder.recipe))
-        return self.made
+    def _own(self, store: Kept) -> Sequence[Tool]:
+        """Weft's own tools, made once for each recipe."""
+        recipe = self.builder.recipe
+        if recipe.name not in self.made:
+            self.made[recipe.name] = self.own_tools(store, recipe)
+        return self.made[recipe.name]
 
     async def _store(self, question: Question, *, made: bool) -> Kept | None:
         """The store: made for a session, read by a question if the recipe wants its memory."""

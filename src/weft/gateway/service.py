@@ -117,7 +117,7 @@ class AssistantService:
         if self._builder_for is None:
             own = self._app.builder.recipe.name
             raise ConfigError(f"This assistant has the recipe {own!r} and no other: leave it out.")
-        return replace(self._app, builder=self._builder_for(ask.recipe), made=[])
+        return replace(self._app, builder=self._builder_for(ask.recipe))
 
     def _question(self, ask: Ask) -> Question:
         return Question(

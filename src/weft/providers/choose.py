@@ -44,7 +44,8 @@ def choose(explicit: str | None, around: Surroundings) -> Choice:
         if explicit not in around.names:
             raise ConfigError(f"There is no provider {explicit!r}: {did_you_mean(explicit, around.names)}")
         return Choice(provider=explicit, why="it was asked for")
-    for vendor, where in around.keys.items():
+    if around.keys:
+        vendor, where = next(iter(around.keys.items()))
         return Choice(provider=vendor, why=f"{where} is set")
     if around.ollama_runs():
         return Choice(provider="ollama", why="Ollama is running")

@@ -63,8 +63,13 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
     """Answer one message; the last event holds the reply with its receipt."""
     if not message.strip():
         raise EmptyMessage
-    journal = Journal(turns=turn.turns, session_id=turn.caller.session_id, inbox_id=turn.inbox_id)
-    journal.brought, journal.logged = turn.steps, turn.logged
+    journal = Journal(
+        turns=turn.turns,
+        session_id=turn.caller.session_id,
+        inbox_id=turn.inbox_id,
+        brought=turn.steps,
+        logged=turn.logged,
+    )
     try:
         await journal.begin(message)
         async with aclosing(_answer(turn, message, journal)) as events:

@@ -97,6 +97,15 @@ class SqlitePost:
     async def due(self, now: float, channels: Collection[str]) -> list[Delivery]:
         """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice."""
 
+        among = json.dumps(sorted(channels))
+        # Who looks every second takes the write lock only if there is something to mark.
+        waits = (
+            "select exists(select 1 from outbox where state = 'pending' and next_at <= ? "
+            "and channel in (select value from json_each(?)))"
+        )
+        if not await self._database.read(lambda db: db.execute(waits, (now, among)).get):
+            return []
+
         def work(db: apsw.Connection) -> list[Delivery]:
             # What goes to a place behind something that is tried again later waits for that.
             rows: Sequence[Any] = db.execute(
@@ -106,7 +115,7 @@ class SqlitePost:
                 "and earlier.next_at > ?1 and earlier.channel = outbox.channel "
                 "and earlier.conversation = outbox.conversation and earlier.id < outbox.id) "
                 "order by created_at, id limit 100",
-                (now, json.dumps(sorted(channels))),
+                (now, among),
             ).fetchall()
             for row in rows:
                 mark = "update outbox set state = 'sending', attempts = attempts + 1 where id = ?"
