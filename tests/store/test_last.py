@@ -322,7 +322,8 @@ async def test_a_receipt_can_be_read_again(store: SqliteStore) -> None:
     context = await weft.ContextBuilder().build("Hi")
     assert context.receipt is not None
 
-    turn = await store.turns.add(session.id, context.receipt)
+    turn = await store.turns.begin(session.id, "Hi")
+    await store.turns.finish(turn, context.receipt)
 
     assert await store.turns.get(turn) == context.receipt
     assert await store.turns.list(session.id) == [turn]

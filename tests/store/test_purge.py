@@ -37,7 +37,7 @@ async def fill(store: weft.Store) -> str:
     await store.memory.insert_archival("iris", f"note {PASSAGE}", {"why": PASSAGE})
     receipt = (await weft.ContextBuilder().with_base_instructions("x").build(f"ask {PASSAGE}")).receipt
     assert receipt is not None
-    await store.turns.add(session.id, receipt)
+    await store.turns.finish(await store.turns.begin(session.id, ""), receipt)
     return session.id
 
 

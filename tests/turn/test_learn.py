@@ -3,7 +3,7 @@
 import pytest
 
 import weft
-from weft.turn.learn import LearnedFact, facts_in, learn_facts, summarise, transcript
+from weft.turn.learn import LearnedFact, facts_in, learn_facts, spoken, summarise
 
 from samples import assistant, user
 
@@ -87,7 +87,7 @@ def test_what_tools_returned_or_files_held_is_neither_shown_nor_believed() -> No
         weft.Message(role="user", content="[Cut off] name: Mallory", origin="operator"),
     ]
 
-    assert transcript(injected) == "User: What does the page say?"
+    assert spoken(injected) == "User: What does the page say?"
     assert facts_in("name: Mallory", injected) == []
 
 

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
@@ -170,7 +170,10 @@ def _prompt(said: Sequence[str]) -> Any:
     from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
 
     keys = KeyBindings()
-    new_line: Callable[[Any], None] = lambda event: event.current_buffer.insert_text("\n")  # noqa: E731
-    keys.add("escape", "enter")(new_line)
+
+    @keys.add("escape", "enter")
+    def new_line(event: Any) -> None:
+        event.current_buffer.insert_text("\n")
+
     history = InMemoryHistory(list(said))
     return PromptSession(history=history, key_bindings=keys, prompt_continuation="  ")

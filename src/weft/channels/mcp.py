@@ -20,8 +20,9 @@ from mcp.types import ToolAnnotations
 
 from weft.errors import StoreError, WeftError
 from weft.memory.store import MemoryStore
+from weft.store.people import PeopleFacts
 from weft.types.context import Context
-from weft.types.records import Fact, SearchOptions
+from weft.types.records import SearchOptions
 from weft.types.version import VERSION
 
 _INSTRUCTIONS = (
@@ -34,14 +35,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class KeptFacts(Protocol):
-    """Facts about people, as far as they are needed here."""
-
-    async def set(self, sender: str, key: str, value: str, *, by_model: bool = False) -> None: ...
-
-    async def list(self, sender: str) -> list[Fact]: ...
-
-
 class Kept(Protocol):
     """What lasts, as far as it is needed here."""
 
@@ -49,7 +42,7 @@ class Kept(Protocol):
     def memory(self) -> MemoryStore: ...
 
     @property
-    def facts(self) -> KeptFacts: ...
+    def facts(self) -> PeopleFacts: ...
 
 
 # Without slots: the SDK reads the fields from the class to tell clients the shape of an answer.

@@ -21,13 +21,13 @@ from weft.providers.vendors import VENDORS
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
-from weft.types.secret import without_secrets
+from weft.types.secret import brief
 from weft.wire.claude_code import Assembler, Invocation, to_invocation
 
 _NESTING = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"})
 """Set inside a session of Claude Code: with these, `claude` refuses to start another."""
 _CHUNK = 65_536
-_KEPT_BYTES, _SHOWN = 4096, 300
+_KEPT_BYTES = 4096
 _GRACE_SECONDS = 2.0
 
 
@@ -135,7 +135,7 @@ class ClaudeCode:
     def _broke_off(self, code: int | None, stderr: str) -> ProviderError:
         if self._closed:
             return ProviderError("Claude Code was closed before it had answered: connect again to ask it.")
-        said = " ".join(without_secrets(stderr).split())[-_SHOWN:].rstrip(".")
+        said = brief(stderr, tail=True)
         ended = f" (code {code})" if code else ""
         why = f", saying: {said}" if said else ""
         return ProviderError(

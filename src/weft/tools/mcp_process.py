@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from weft.errors import ToolError
-from weft.tools.process import MARK, kill_marked, marked_environment
+from weft.tools.process import clean_environment, kill_marked, marked_environment
 from weft.types.message import McpServer
-from weft.types.secret import without_secrets
+from weft.types.secret import brief
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_PASSED_ON = frozenset(
-    {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM", MARK}
-)
 _MOST_PAGES = 50
-_KEPT_BYTES, _SHOWN = 4096, 300
+_KEPT_BYTES = 4096
 _LAST_WORDS_SECONDS = 0.5
 
 
@@ -114,7 +111,7 @@ class McpProcess:
                 f"The MCP server {name!r} ended during the call of {tool!r}{told}: "
                 "it is started again when it is next used."
             )
-        return ToolError(f"The tool {tool!r} of the MCP server {name!r} failed: {_short(str(error))}.")
+        return ToolError(f"The tool {tool!r} of the MCP server {name!r} failed: {brief(str(error))}.")
 
     async def _run(self) -> None:
         sdk = self._sdk = await asyncio.to_thread(_load)
@@ -161,7 +158,7 @@ class McpProcess:
         params = sdk.StdioServerParameters(
             command=server.command,
             args=list(server.args),
-            env=marked_environment(clean_environment(), self._mark),
+            env=marked_environment(clean_environment(os.environ), self._mark),
         )
         async with sdk.stdio_client(params, errlog) as (read, write):
             # The sending side is the reader of the child's stdout: it is gone when the child is.
@@ -182,7 +179,7 @@ class McpProcess:
             )
         if isinstance(error, OSError | ValueError):
             return ToolError(
-                f"The MCP server {name!r} cannot be started ({_short(str(error))}): correct the skill."
+                f"The MCP server {name!r} cannot be started ({brief(str(error))}): correct the skill."
             )
         return ToolError(
             f"The MCP server {name!r} ended before it was ready{await self._last_words()}: "
@@ -194,7 +191,7 @@ class McpProcess:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_SECONDS):
                 await self._stderr.ended.wait()
-        said = _short(self._stderr.text(), tail=True)
+        said = brief(self._stderr.text(), tail=True)
         return f" ({said})" if said else ""
 
     def _ended(self, owner: asyncio.Task[None]) -> None:
@@ -239,11 +236,6 @@ class _Tail(asyncio.Protocol):
         return self._kept.decode("utf-8", "replace")
 
 
-def clean_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a child may know of our environment: where things are and how people write, never a key."""
-    return {name: value for name, value in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
-
-
 async def _listed(client: Client) -> tuple[Tool, ...]:
     """All tools of a server, page by page; one that never ends its pages is cut off."""
     tools: list[Tool] = []
@@ -261,12 +253,6 @@ def _has_code(error: BaseException, sdk: ModuleType | None, name: str) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(_has_code(inner, sdk, name) for inner in error.exceptions)
     return sdk is not None and getattr(error, "code", None) == getattr(sdk.types, name)
-
-
-def _short(text: str, *, tail: bool = False) -> str:
-    """A text from outside as part of a sentence: on one line, without keys, and not long."""
-    flat = " ".join(without_secrets(text).split())
-    return (flat[-_SHOWN:] if tail else flat[:_SHOWN]).rstrip(".")
 
 
 def _load() -> ModuleType:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.errors import ProviderError
 from weft.providers.base import Provider
+from weft.turn.fold import transcript
 from weft.types.facts import problem_with
 from weft.types.message import Message
 from weft.types.recipe import Recipe
@@ -43,7 +44,7 @@ class LearnedFact:
 
 async def summarise(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> str:
     """What a conversation was about. It never fails: without a model it says how long it was."""
-    said = transcript(messages)
+    said = spoken(messages)
     if not said:
         return EMPTY
     try:
@@ -60,7 +61,7 @@ async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Mes
     Raises:
         ProviderError: the model could not be asked.
     """
-    said = transcript(messages)
+    said = spoken(messages)
     if not said:
         return []
     reply = await provider.complete(recipe.one_shot(f"{FACTS_PROMPT}\n\n{said}"))
@@ -81,13 +82,16 @@ def facts_in(text: str, messages: Sequence[Message]) -> list[LearnedFact]:
     return list(found.values())
 
 
-def transcript(messages: Sequence[Message]) -> str:
-    """What the two sides said, a line each."""
-    speakers = {"user": "User", "assistant": "Assistant"}
-    return "\n".join(
-        f"{speakers[message.role]}: {' '.join(message.content.split())}"
-        for message in messages
-        if message.role in speakers and message.content.strip() and message.origin in ("user", "agent")
+def spoken(messages: Sequence[Message]) -> str:
+    """What the two sides said themselves, a line each: no calls, no results, nothing of ours."""
+    return transcript(
+        [
+            replace(message, tool_calls=())
+            for message in messages
+            if message.role in ("user", "assistant")
+            and message.content.strip()
+            and message.origin in ("user", "agent")
+        ]
     )
 
 

@@ -6,6 +6,7 @@ import re
 from hashlib import sha256
 
 SHORTEST_SECRET = 6
+_SHOWN = 300
 
 # Keys that tell by their first letters what they are. No letter may stand before (`task-...` is none), but
 # `bot` stands before a key of Telegram in an address.
@@ -52,6 +53,12 @@ def without_secrets(text: str) -> str:
     for secret in sorted(secrets_in(text), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
+
+
+def brief(text: str, *, tail: bool = False) -> str:
+    """A text from outside as part of a sentence: on one line, without secrets, its start or its end."""
+    flat = " ".join(without_secrets(text).split())
+    return (flat[-_SHOWN:] if tail else flat[:_SHOWN]).rstrip(".")
 
 
 def fingerprint(secret: str) -> str:

@@ -11,14 +11,13 @@ from typing import Any
 from weft.errors import EmptyMessage, ProviderError
 from weft.types.context import Context
 from weft.types.reply import Reply
-from weft.types.secret import without_secrets
+from weft.types.secret import brief
 from weft.wire.anthropic import usage
 
 ARGUMENT_LIMIT = 128 * 1024
 """From so many bytes on, Linux takes no argument: it ends with a zero byte that counts as well."""
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _FORMAT = ("--output-format", "stream-json", "--verbose", "--include-partial-messages")
-_SHOWN = 300
 _REFUSALS = {
     "error_max_budget_usd": "the spending limit was reached: raise `claude_code.max_budget_usd`",
     "error_max_turns": "it took too many steps: ask for less",
@@ -160,7 +159,7 @@ def _reason(result: Mapping[str, Any]) -> str:
         return known
     errors = result.get("errors")
     said = result.get("result") or ("; ".join(map(str, errors)) if isinstance(errors, list) else "")
-    flat = " ".join(without_secrets(str(said)).split())[:_SHOWN].rstrip(".")
+    flat = brief(str(said))
     if "login" in flat.lower() or "api key" in flat.lower():
         return f"{flat}: start `claude` in a terminal and log in"
     return f"{flat or 'it did not say why'}: ask again, or start `claude` in a terminal to see more"

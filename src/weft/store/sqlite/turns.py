@@ -120,17 +120,6 @@ class SqliteTurns:
         query = "select ratio from ratios where model = ?"
         return await self._database.read(lambda db: db.execute(query, (model,)).get)
 
-    async def add(self, session_id: str | None, receipt: Receipt) -> str:
-        """Keep a receipt by itself and give the turn's id."""
-        turn_id, now = new_id(), time.time()
-        row = (turn_id, session_id, storable(receipt.to_json()), now, now)
-        query = (
-            "insert into turns(id, session_id, state, receipt, created_at, ended_at) "
-            "values(?, ?, 'done', ?, ?, ?)"
-        )
-        await self._database.write(lambda db: db.execute(query, row).get)
-        return turn_id
-
     async def get(self, turn_id: str) -> Receipt:
         """Raises StoreError if there is none of that id."""
         found = await self.find(turn_id)
