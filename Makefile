@@ -9,8 +9,9 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 demo: $(VENV)/.ready
 	@$(BIN)/weft demo
 
+# Two processes share the files of tests; what a file starts, it starts for itself.
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.tested
 	$(BIN)/ruff format --check .

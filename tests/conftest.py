@@ -18,3 +18,19 @@ def _guarded(self: socket.socket, address: Any) -> None:
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", _guarded)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Any:
+    """Reports go from one process to another as UTF-8, and some tests log half a surrogate pair."""
+    return _encodable((yield))
+
+
+def _encodable(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_encodable(key): _encodable(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(_encodable, data))
+    return data

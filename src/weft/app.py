@@ -278,7 +278,7 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
     if name == "scripted":
         info = ModelInfo(id=config.model or "scripted", provider="scripted")
         delay = config.scripted.delay_seconds
-        return ScriptedProvider(config.scripted.replies, info=info, delay_seconds=delay)
+        return ScriptedProvider(config.scripted.replies, info=info, delay_seconds=delay, remember=False)
     if name in VENDORS:
         return _over_http(VENDORS[name], config, environ)
     if name == "claude_code":

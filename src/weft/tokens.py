@@ -95,7 +95,7 @@ class Counter:
 
     def tool(self, tool: ToolDefinition) -> int:
         """A tool, as the JSON in which it is offered."""
-        return self.text(_compact(tool.to_json_dict()))
+        return self.text(_offered(tool))
 
 
 def calls_json(message: Message) -> str:
@@ -104,6 +104,21 @@ def calls_json(message: Message) -> str:
         {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
     ]
     return _compact(calls)
+
+
+def _offered(tool: ToolDefinition) -> str:
+    """The JSON of a tool. The same objects are offered turn after turn, and each is written once."""
+    known, text = _tools.get(id(tool), (None, ""))
+    if known is not tool:
+        if len(_tools) >= _MOST_TOOLS:
+            _tools.clear()
+        text = _compact(tool.to_json_dict())
+        _tools[id(tool)] = (tool, text)
+    return text
+
+
+_MOST_TOOLS = 1024
+_tools: dict[int, tuple[ToolDefinition | None, str]] = {}
 
 
 def _compact(data: Any) -> str:

@@ -124,7 +124,7 @@ def test_the_wire_is_timed_for_every_provider() -> None:
     assert all(row["write_p50_ms"] > 0 and row["check_p50_ms"] > 0 and row["bytes"] > 1000 for row in rows)
 
 
-def test_the_gateway_is_timed_beside_a_bare_handler(tmp_path: Path) -> None:
+def test_the_server_is_timed_beside_a_bare_handler(tmp_path: Path) -> None:
     args = ("--sessions", "10", "--turns", "2", "--at-once", "5", "--delay-ms", "1", "--json")
     done = subprocess.run(
         [sys.executable, "-m", "weft", "bench", "serve", *args],
@@ -138,4 +138,5 @@ def test_the_gateway_is_timed_beside_a_bare_handler(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["per_second"] > 0
     assert report["ratio"] > 0
+    assert [step["sessions"] for step in report["growth"]] == [2, 5, 7, 10]
     assert list(tmp_path.iterdir()) == [], "nothing of it is left behind"

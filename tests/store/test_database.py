@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import apsw
@@ -58,6 +59,40 @@ async def test_a_write_that_fails_in_a_group_takes_no_other_with_it(tmp_path: Pa
         "b",
     ]
     await database.close()
+
+
+async def test_what_is_read_at_the_same_moment_is_read_in_one_thread_and_each_gets_their_own(
+    tmp_path: Path,
+) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+
+    def where(number: int) -> tuple[int, int]:
+        if number == 2:
+            raise weft.StoreError("no")
+        return number, threading.get_ident()
+
+    readers = [asyncio.ensure_future(database.read(lambda _, n=n: where(n))) for n in range(5)]  # type: ignore[misc]
+    await asyncio.sleep(0)
+    readers[3].cancel()
+    results = await asyncio.gather(*readers, return_exceptions=True)
+    await database.close()
+
+    assert isinstance(results[2], weft.StoreError)
+    assert isinstance(results[3], asyncio.CancelledError)
+    told = [result for result in results if isinstance(result, tuple)]
+    assert [number for number, _ in told] == [0, 1, 4]
+    assert len({thread for _, thread in told}) == 1
+
+
+async def test_what_was_asked_for_before_the_store_was_closed_is_still_read(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+    await _link(database, "a")
+
+    asked = asyncio.ensure_future(_links(database))
+    await asyncio.sleep(0)
+    await database.close()
+
+    assert await asked == 1
 
 
 async def test_a_copy_of_the_one_file_holds_everything_acknowledged(tmp_path: Path) -> None:

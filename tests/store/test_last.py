@@ -15,7 +15,7 @@ from weft.store.plain import PlainMessages
 from weft.store.sqlite.search import fts_query
 from weft.store.sqlite.store import SqliteStore
 from weft.tokens import COUNTERS
-from weft.types.records import BlockInfo, SearchContentType, SessionRule
+from weft.types.records import BlockInfo, RenderedBlock, SearchContentType, SessionRule
 
 from samples import assistant, result, user
 
@@ -391,7 +391,7 @@ async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(s
     await store.blocks.keep_rendered(await _info(store, block), "one two", second)
     await store.blocks.keep_rendered(await _info(store, block), "late", first)
 
-    assert [shown.content for shown in await store.blocks.rendered_blocks("iris")] == ["one two"]
+    assert [shown.content for shown in await _shown(store, "iris")] == ["one two"]
     assert await _found(store, "two") == ["one two"]
     assert await _found(store, "late") == []
 
@@ -426,21 +426,26 @@ async def test_a_label_is_taken_once_for_each_agent(store: SqliteStore) -> None:
     with pytest.raises(weft.StoreError, match="already"):
         await store.blocks.create(BlockInfo(id="", agent_id="iris", label=label), _change(b"1"))
 
-    assert [shown.content for shown in await store.blocks.rendered_blocks("iris")] == ["x"]
+    assert [shown.content for shown in await _shown(store, "iris")] == ["x"]
+
+
+async def _shown(store: SqliteStore, agent: str) -> list[RenderedBlock]:
+    blocks, _ = await store.blocks.rendered_blocks(agent)
+    return blocks
 
 
 async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(store: SqliteStore) -> None:
     block = await _kept(store, BlockInfo(id="", agent_id="iris", label="team"), "tanks")
     await store.blocks.share(block, "rose", weft.Permission.APPEND)
 
-    (shown,) = await store.blocks.rendered_blocks("rose")
+    (shown,) = await _shown(store, "rose")
 
     assert (shown.label, shown.shared_from, shown.permission) == ("team", "iris", weft.Permission.APPEND)
     assert await _found(store, "tanks", owner="rose") == ["tanks"]
     assert await _found(store, "tanks", owner="lily") == []
     assert [(one.owner, one.label) for one in await store.blocks.shared_with("rose")] == [("iris", "team")]
     assert await store.blocks.unshare(block, "rose") is True
-    assert await store.blocks.rendered_blocks("rose") == []
+    assert await _shown(store, "rose") == []
     assert await _found(store, "tanks", owner="rose") == []
 
 

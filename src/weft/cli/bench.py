@@ -100,11 +100,14 @@ def serve(
     sessions: Annotated[int, typer.Option("--sessions", min=2, help="How many people write.")] = 1_000,
     turns: Annotated[int, typer.Option("--turns", min=2, help="How often each of them writes.")] = 2,
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="How many at the same time.")] = 50,
-    delay_ms: Annotated[float, typer.Option("--delay-ms", min=0, help="How long the model takes.")] = 500.0,
+    delay_ms: Annotated[float, typer.Option("--delay-ms", min=0, help="How long the model takes.")] = 1000.0,
+    together: Annotated[
+        bool, typer.Option("--together", help="All begin at the same moment, and not one after the other.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time many conversations at once with a scripted model, beside a handler that only stores a message."""
-    load = Load(sessions=sessions, turns=turns, at_once=at_once, delay_ms=delay_ms)
+    """Time `weft serve` with many conversations at once, beside a handler that only stores a message."""
+    load = Load(sessions=sessions, turns=turns, at_once=at_once, delay_ms=delay_ms, together=together)
     with _folder() as folder, _progress() as progress:
         report = run(measure_serve(folder, load, progress))
     if as_json:
@@ -119,10 +122,12 @@ def serve(
         f"{report.per_second:,.0f} turns a second of {report.bound_per_second:,.0f} that the delay allows; "
         f"turn / bare: {report.ratio:.1f} (goal at most {OVERHEAD_GOAL:g})"
     )
-    out.print(
-        f"p50 in the first half {report.first_half_p50_ms:.1f} ms, in the second "
-        f"{report.second_half_p50_ms:.1f} ms; memory grew by {report.grown_mb:.0f} MB"
-    )
+    grown = _table("sessions", "p50", "memory")
+    for step in report.growth:
+        p50, memory = f"{step.overhead_p50_ms:.1f} ms", f"{step.memory_mb:.0f} MB"
+        grown.add_row(f"{step.sessions:,}", p50, memory)
+    out.print(grown)
+    out.print(f"memory at the end: {report.memory_mb:.0f} MB")
 
 
 @contextmanager

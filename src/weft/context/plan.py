@@ -124,6 +124,8 @@ def plan(materials: Materials) -> Plan:
 def _shelf(materials: Materials, at: int) -> Shelf:
     """Price every number of pieces that a layer could show, within the layer's own limit."""
     layer, offer = materials.recipe.layers[at], materials.offers[at]
+    if not offer.pieces:
+        return Shelf(order=(), costs=(0,), soft=layer.gives_way)
     worth = offer.worth or tuple(-float(n) for n in range(len(offer.pieces)))
     order = tuple(sorted(range(len(offer.pieces)), key=lambda n: (-worth[n], n)))
     shelf = Shelf(

@@ -86,11 +86,13 @@ class Question:
     """A message with all that decides how it is answered.
 
     A program may bring instructions of its own, tools that run at the program, and the steps that were done
-    for the message before; `logged` of the message and these are in the log already.
+    for the message before; `logged` of the message and these are in the log already. `is_opened` says that
+    `session` is the id of an open session of the caller's, and needs no look.
     """
 
     text: str
     session: str | None = None
+    is_opened: bool = False
     history: Sequence[Message] | None = None
     caller: Caller = OWNER
     provider: Provider
@@ -265,8 +267,8 @@ class App:
 
         The id of somebody else's session is a name like any other: it leads to one of the caller's own.
         """
-        if not question.session:
-            return ""
+        if not question.session or question.is_opened:
+            return question.session or ""
         caller, rule, name = question.caller, self.builder.recipe.session, question.session
         found = await store.sessions.find(name)
         if found is not None and _may_enter(found, caller, rule):

@@ -57,8 +57,10 @@ class AssistantService:
 
     async def opened(self, ask: Ask) -> Ask:
         app = self._checked(ask)
+        if ask.is_opened:
+            return ask
         name = ask.session or (uuid4().hex if ask.history is None else conversation_name(ask))
-        return replace(ask, session=await app.session_id(name, caller=_caller(ask)))
+        return replace(ask, session=await app.session_id(name, caller=_caller(ask)), is_opened=True)
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Event]:
         ask = await self.opened(ask)  # whoever names a session of somebody else gets one of their own
@@ -123,6 +125,7 @@ class AssistantService:
         return Question(
             text=ask.text,
             session=ask.session or None,
+            is_opened=ask.is_opened,
             history=ask.history,
             caller=_caller(ask),
             provider=self._provider(ask.model),

@@ -126,8 +126,11 @@ class MemoryStore:
         return render(held.doc.schema, held.doc.content())
 
     async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
-        await self.keep_texts(agent_id)
-        return await self._rows.rendered_blocks(agent_id)
+        blocks, stale = await self._rows.rendered_blocks(agent_id)
+        if stale:
+            await self.keep_texts(agent_id)
+            blocks, _ = await self._rows.rendered_blocks(agent_id)
+        return blocks
 
     async def keep_texts(self, agent_id: str | None = None) -> None:
         """Keep the texts of blocks that changed: those an agent may read, or all."""

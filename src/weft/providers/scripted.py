@@ -19,8 +19,8 @@ _WORDS = re.compile(r"\S+\s*|\s+")
 class ScriptedProvider:
     """Gives the scripted replies one after another; an exception in the script is raised.
 
-    `requests` lists the contexts it was asked with. Text is streamed word by word, after `delay_seconds`;
-    `{message}` in a text stands for the message.
+    `requests` lists the contexts it was asked with, unless a server that runs for days should not `remember`
+    them. Text is streamed word by word, after `delay_seconds`; `{message}` in a text stands for the message.
     """
 
     def __init__(
@@ -29,10 +29,12 @@ class ScriptedProvider:
         *,
         info: ModelInfo | None = None,
         delay_seconds: float = 0.0,
+        remember: bool = True,
     ) -> None:
         self._script = iter((script,) if isinstance(script, str) else tuple(script))
         self.info = info or ModelInfo(id="scripted", provider="scripted")
         self.requests: list[Context] = []
+        self._asked, self._remember = 0, remember
         self._delay_seconds = delay_seconds
 
     async def complete(self, context: Context) -> Reply:
@@ -41,11 +43,12 @@ class ScriptedProvider:
     async def stream(self, context: Context) -> AsyncGenerator[Event]:
         if not context.current_message.strip():
             raise EmptyMessage
-        self.requests.append(context)
+        self._asked += 1
+        if self._remember:
+            self.requests.append(context)
         answer = next(self._script, None)
         if answer is None:
-            number = len(self.requests)
-            raise ProviderError(f"The script has no reply for request {number}: add one to the script.")
+            raise ProviderError(f"The script has no reply for request {self._asked}: add one to the script.")
         if self._delay_seconds:
             await asyncio.sleep(self._delay_seconds)
         if isinstance(answer, BaseException):

@@ -13,11 +13,12 @@ class Ask:
 
     `history` and `steps` are what the program says was said before and since the message; a program that
     holds the history itself, even an empty one, sees it shown in place of a session's. Tools given here run
-    at the program.
+    at the program. `is_opened` says that `session` is the id of an open session of this sender's.
     """
 
     text: str
     session: str = ""
+    is_opened: bool = False
     sender: str = "owner"
     recipe: str = ""
     model: str = ""

@@ -87,15 +87,17 @@ def to_dict(value: Any) -> Any:
 
 def _shape(cls: Any) -> Shape | None:
     """What is written of a dataclass: each attribute, its name, its default, and whether always."""
-    if not dataclasses.is_dataclass(cls):
-        return None
     if cls not in _known_shapes:
-        _known_shapes[cls] = tuple(
-            (field.name, key(field), _default(field), bool(field.metadata.get("always")))
-            for field in dataclasses.fields(cls)
-            if not field.metadata.get("private")
-        )
+        _known_shapes[cls] = _read_shape(cls) if dataclasses.is_dataclass(cls) else None
     return _known_shapes[cls]
+
+
+def _read_shape(cls: Any) -> Shape:
+    return tuple(
+        (field.name, key(field), _default(field), bool(field.metadata.get("always")))
+        for field in dataclasses.fields(cls)
+        if not field.metadata.get("private")
+    )
 
 
 def from_dict(
@@ -121,7 +123,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 _known_hints: dict[Any, dict[str, Any]] = {}
-_known_shapes: dict[Any, Shape] = {}
+_known_shapes: dict[Any, Shape | None] = {}
 
 
 def _hints(cls: Any) -> dict[str, Any]:

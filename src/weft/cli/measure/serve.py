@@ -1,26 +1,32 @@
-"""Many conversations at once through the gateway, beside a bare handler that stores a message and answers."""
+"""Many conversations at once with `weft serve`, beside a bare handler on the same stack.
+
+Both are real servers in processes of their own, asked over loopback in the same way. Their clients do not
+start at the same moment but one after the other within one delay, as people do; with `together` they do.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import resource
+import json
+import os
+import sys
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from rich.progress import Progress
 
-from weft.app import connect
 from weft.cli.measure.times import p50, p95
-from weft.config import Config, Paths
-from weft.gateway.pipeline import Gateway, GatewaySettings
-from weft.providers.scripted import ScriptedProvider
-from weft.types.message import Message
-from weft.types.post import Inbound, Outbound
+from weft.errors import WeftError
 
 OVERHEAD_GOAL = 4.0
 _REPLY = "It is calm at sea today, with a light wind from the west."
+_WARM_UP = 20
+_PARTS = 4
+_ADDRESS = "http://127.0.0.1:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,16 @@ class Load:
     turns: int
     at_once: int
     delay_ms: float
+    together: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """How the server does when there are so many sessions: what it adds to a turn, and its memory."""
+
+    sessions: int
+    overhead_p50_ms: float
+    memory_mb: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,106 +60,146 @@ class ServeReport:
     overhead_p95_ms: float
     bare_p50_ms: float
     bare_p95_ms: float
-    first_half_p50_ms: float
-    second_half_p50_ms: float
-    grown_mb: float
+    growth: tuple[Grown, ...]
+    memory_mb: float
 
     @property
     def ratio(self) -> float:
         return self.overhead_p50_ms / self.bare_p50_ms
 
 
-class _Sink:
-    """A channel that delivers at once and says when each place was answered."""
-
-    name = "bench"
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, asyncio.Future[None]] = {}
-
-    def expect(self, place: str) -> asyncio.Future[None]:
-        future = self._waiting[place] = asyncio.get_running_loop().create_future()
-        return future
-
-    async def send(self, message: Outbound) -> None:
-        self._waiting.pop(message.conversation).set_result(None)
-
-    async def typing(self, conversation: str) -> None: ...
-
-
 async def measure_serve(folder: Path, load: Load, progress: Progress) -> ServeReport:
-    """The load twice: through the gateway, and through the bare handler, in turns of one round each."""
-    total = load.sessions * load.turns
-    delay = load.delay_ms / 1000
-    config = replace(Config(), paths=Paths(config_dir=folder, data_dir=folder))
-    provider = ScriptedProvider([_REPLY] * total, delay_seconds=delay)
-    app = await connect(config, provider=provider)
-    store, sink = await app.store.get(), _Sink()
-    people = {str(person) for person in range(load.sessions)}
-    settings = GatewaySettings(at_once=load.at_once, typing_seconds=3600.0)
-    gateway = Gateway(app, [sink], allowed={"bench": people}, settings=settings)
-    sending = asyncio.create_task(gateway.deliver())
-
-    async def through(person: int, turn: int) -> None:
-        text = f"How is the sea, turn {turn}?"
-        place = str(person)
-        answered = sink.expect(place)
-        message = Inbound(
-            channel="bench", conversation=place, sender=place, text=text, external_id=f"{place}-{turn}"
-        )
-        await gateway.submit(message)
-        await answered
-
-    bare_session = (await store.sessions.new("bare", "bare", "bare")).id
-
-    async def bare(person: int, turn: int) -> None:
-        await store.messages.append(bare_session, Message(role="user", content=f"How is the sea, {person}?"))
-        await asyncio.sleep(delay)
-
-    task = progress.add_task("answering", total=2 * total)
-    before = _memory_mb()
-    times: list[float] = []
-    bares: list[float] = []
+    """The load on both servers, in turns of one round each; the first round makes the sessions."""
+    task = progress.add_task("answering", total=2 * load.sessions * load.turns)
+    ours, bare, memory = list[float](), list[float](), list[float]()
     elapsed = 0.0
-    for turn in range(load.turns):
-        started = time.perf_counter()
-        times += await _round(through, load, turn)
-        elapsed += time.perf_counter() - started
-        bares += await _round(bare, load, turn)
-        progress.advance(task, 2 * load.sessions)
-    await gateway.stop()
-    await sending
-    await app.close()
-    over = [taken - load.delay_ms for taken in times]
-    half = len(over) // 2
+    async with _weft(folder / "weft", load) as weft, _bare(folder / "bare", load) as other:
+        await weft.round(range(-_WARM_UP, 0), load)
+        await other.round(range(-_WARM_UP, 0), load)
+        for _ in range(load.turns):
+            started = time.perf_counter()
+            ours += await weft.round(range(load.sessions), load, memory)
+            elapsed += time.perf_counter() - started
+            progress.advance(task, load.sessions)
+            bare += await other.round(range(load.sessions), load)
+            progress.advance(task, load.sessions)
     return ServeReport(
         load=load,
-        per_second=total / elapsed,
-        bound_per_second=load.at_once / delay if delay else float("inf"),
-        overhead_p50_ms=p50(over),
-        overhead_p95_ms=p95(over),
-        bare_p50_ms=p50([taken - load.delay_ms for taken in bares]),
-        bare_p95_ms=p95([taken - load.delay_ms for taken in bares]),
-        first_half_p50_ms=p50(over[:half]),
-        second_half_p50_ms=p50(over[half:]),
-        grown_mb=_memory_mb() - before,
+        per_second=len(ours) / elapsed,
+        bound_per_second=load.at_once / (load.delay_ms / 1000) if load.delay_ms else float("inf"),
+        overhead_p50_ms=p50(ours) - load.delay_ms,
+        overhead_p95_ms=p95(ours) - load.delay_ms,
+        bare_p50_ms=p50(bare) - load.delay_ms,
+        bare_p95_ms=p95(bare) - load.delay_ms,
+        growth=tuple(
+            Grown(
+                sessions=part.stop,
+                overhead_p50_ms=p50(ours[part.start : part.stop]) - load.delay_ms,
+                memory_mb=memory[part.stop - 1],
+            )
+            for part in _parts(load.sessions)
+        ),
+        memory_mb=memory[-1],
     )
 
 
-async def _round(work: Callable[[int, int], Awaitable[None]], load: Load, turn: int) -> list[float]:
-    """One turn of every person, so many at a time; how long each took, in milliseconds."""
-    slots = asyncio.Semaphore(load.at_once)
-    times: list[float] = []
-
-    async def one(person: int) -> None:
-        async with slots:
-            started = time.perf_counter()
-            await work(person, turn)
-            times.append((time.perf_counter() - started) * 1000)
-
-    await asyncio.gather(*(one(person) for person in range(load.sessions)))
-    return times
+def _parts(sessions: int) -> Iterator[range]:
+    bounds = [sessions * part // _PARTS for part in range(_PARTS + 1)]
+    yield from (range(first, last) for first, last in pairwise(bounds) if first < last)
 
 
-def _memory_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+@dataclass(frozen=True, slots=True)
+class _Server:
+    process: asyncio.subprocess.Process
+    port: int
+
+    async def round(self, people: range, load: Load, memory: list[float] | None = None) -> list[float]:
+        """One turn of each of them, so many at a time; how long each took, in milliseconds.
+
+        After each of them the memory of the server is noted, where that is wanted.
+        """
+        waiting, times = iter(people), list[float]()
+
+        async def client(number: int) -> None:
+            if not load.together:
+                await asyncio.sleep(number * load.delay_ms / 1000 / load.at_once)
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            for person in waiting:
+                started = time.perf_counter()
+                await _ask(reader, writer, person)
+                times.append((time.perf_counter() - started) * 1000)
+                if memory is not None:
+                    memory.append(self.memory_mb())
+            writer.close()
+            await writer.wait_closed()
+
+        await asyncio.gather(*(client(number) for number in range(load.at_once)))
+        return times
+
+    def memory_mb(self) -> float:
+        """What the process holds now, where the system tells."""
+        try:
+            told = Path(f"/proc/{self.process.pid}/status").read_text()
+        except OSError:
+            return float("nan")
+        return next(int(line.split()[1]) / 1024 for line in told.splitlines() if line.startswith("VmRSS"))
+
+
+async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, person: int) -> None:
+    """One message and its answer, by hand: a client of many features would take longer than the servers."""
+    body = json.dumps({"text": "How is the sea?", "session": f"talk {person}", "sender": f"person {person}"})
+    head = "POST /api/turns HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    writer.write(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
+    await writer.drain()
+    told = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    length = next(line for line in told.splitlines() if line.startswith("content-length:"))
+    answer = await reader.readexactly(int(length.split(":")[1]))
+    if " 200 " not in told.splitlines()[0]:
+        raise WeftError(f"The server answered: {answer.decode()[:200]}")
+
+
+@asynccontextmanager
+async def _weft(home: Path, load: Load) -> AsyncIterator[_Server]:
+    """`weft serve`, with a model that takes its time and nothing else."""
+    replies = json.dumps([_REPLY] * (load.sessions * load.turns + _WARM_UP))
+    config = (
+        f'provider = "scripted"\n[scripted]\nreplies = {replies}\ndelay_seconds = {load.delay_ms / 1000}\n'
+        f"[http]\nport = 0\nrequests_per_minute = 1000000000\nat_once = {load.at_once}\n"
+    )
+    async with _running(("-m", "weft", "serve"), home, config) as server:
+        yield server
+
+
+@asynccontextmanager
+async def _bare(home: Path, load: Load) -> AsyncIterator[_Server]:
+    async with _running(("-m", "weft.cli.measure.bare", str(load.delay_ms / 1000)), home, "") as server:
+        yield server
+
+
+@asynccontextmanager
+async def _running(arguments: tuple[str, ...], home: Path, config: str) -> AsyncIterator[_Server]:
+    """A server in a process of its own, from the moment when it tells its address."""
+    await asyncio.to_thread(home.mkdir)
+    await asyncio.to_thread((home / "config.toml").write_text, config)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEFT_", "TELEGRAM_"))}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *arguments,
+        env=kept | {"WEFT_HOME": str(home)},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    told = process.stderr or asyncio.StreamReader()
+    try:
+        async for line in told:
+            if _ADDRESS in (text := line.decode()):
+                reading = asyncio.create_task(told.read())  # it must never wait for somebody to read
+                yield _Server(process, int(text.split(_ADDRESS)[1].split()[0]))
+                reading.cancel()
+                break
+        else:
+            raise WeftError("The server ended before it was open: run `weft serve` to see why.")
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()

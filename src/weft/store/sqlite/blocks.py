@@ -80,11 +80,7 @@ class SqliteBlocks:
 
     async def stale(self, agent_id: str | None) -> builtins.list[BlockInfo]:
         """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
-        query = f"select {_COLUMNS} from blocks where rendered_version <> version"
-        if agent_id is not None:
-            query += " and (agent_id = ?1 or id in (select block_id from block_shares where agent_id = ?1))"
-        values = () if agent_id is None else (agent_id,)
-        return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, values)])]
+        return await self._database.read(lambda db: _stale(db, agent_id))
 
     async def keep_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
         """Keep the text of a block at a version, to be shown and searched; an older one changes nothing.
@@ -111,8 +107,13 @@ class SqliteBlocks:
 
         await self._database.write(work)
 
-    async def rendered_blocks(self, agent_id: str) -> builtins.list[RenderedBlock]:
-        """Every block the agent may read as text, its own before those shared with it."""
+    async def rendered_blocks(
+        self, agent_id: str
+    ) -> tuple[builtins.list[RenderedBlock], builtins.list[BlockInfo]]:
+        """Every block the agent may read as text, its own before those shared with it.
+
+        Beside them are those that changed since their text was kept.
+        """
         query = (
             "select id, label, description, block_type, permission, pinned, rendered, schema, '', created_at "
             "from blocks where agent_id = ?1 union all "
@@ -120,9 +121,11 @@ class SqliteBlocks:
             "schema, blocks.agent_id, created_at from block_shares join blocks on blocks.id = block_id "
             "where block_shares.agent_id = ?1 order by 9, 10, 1"
         )
-        return [
-            _rendered(row) for row in await self._database.read(lambda db: [*db.execute(query, (agent_id,))])
-        ]
+
+        def work(db: apsw.Connection) -> tuple[builtins.list[RenderedBlock], builtins.list[BlockInfo]]:
+            return [_rendered(row) for row in db.execute(query, (agent_id,))], _stale(db, agent_id)
+
+        return await self._database.read(work)
 
     async def chain(self, block_id: str) -> Chain:
         """Everything that is stored of a block's content."""
@@ -251,6 +254,13 @@ def _described(info: BlockInfo) -> tuple[Any, ...]:
         info.char_limit,
         int(info.pinned),
     )
+
+
+def _stale(db: apsw.Connection, agent_id: str | None) -> list[BlockInfo]:
+    query = f"select {_COLUMNS} from blocks where rendered_version <> version"
+    if agent_id is not None:
+        query += " and (agent_id = ?1 or id in (select block_id from block_shares where agent_id = ?1))"
+    return [_info(row) for row in db.execute(query, () if agent_id is None else (agent_id,))]
 
 
 def _info(row: tuple[Any, ...]) -> BlockInfo:

@@ -2,7 +2,9 @@
 
 Every write of the process goes through one thread. What has piled up while it was committing becomes the
 next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk
-and in the file itself: a copy of the one file, made at any moment, holds everything acknowledged.
+and in the file itself: a copy of the one file, made at any moment, holds everything acknowledged. What is
+read at the same moment is read by one thread in one go: a turn asks for ten small things at once, and ten
+threads that wake for one row each would cost more than the rows.
 """
 
 from __future__ import annotations
@@ -44,16 +46,16 @@ class _Job(Generic[T]):
     future: asyncio.Future[T]
 
     def deliver(self, result: T | None, error: BaseException | None) -> None:
-        def settle() -> None:
-            if self.future.cancelled():
-                return
-            if error is not None:
-                self.future.set_exception(error)
-            else:
-                self.future.set_result(result)  # type: ignore[arg-type]
-
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self.loop.call_soon_threadsafe(settle)
+            self.loop.call_soon_threadsafe(self.settle, result, error)
+
+    def settle(self, result: T | None, error: BaseException | None) -> None:
+        if self.future.cancelled():
+            return
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)  # type: ignore[arg-type]
 
 
 class _JobFailed(Exception):
@@ -69,6 +71,8 @@ class Database:
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._idle: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
         self._readers = 0
+        self._asked: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
+        self._reading: set[asyncio.Future[list[_Outcome]]] = set()
         self._lock = threading.Lock()
         self._closed = False
         with translated(path):
@@ -92,7 +96,22 @@ class Database:
             return await self.write(work)
         if self._closed:
             raise StoreError("The store is closed: open it again to use it.")
-        return await asyncio.to_thread(self._read_now, work)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        asked = self._asked.get(loop)
+        if asked is None:
+            asked = self._asked[loop] = []
+            loop.call_soon(self._read_soon, loop)
+        asked.append(_Job(work, loop, future))
+        return await future
+
+    def _read_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hand what was asked for at this moment to a thread."""
+        asked = self._asked.pop(loop)
+        reading = loop.run_in_executor(None, self._read_all, asked)
+        self._reading.add(reading)
+        reading.add_done_callback(self._reading.discard)
+        reading.add_done_callback(lambda done: _settle_all(asked, done))
 
     async def compact(self) -> None:
         """Write the file anew without what was deleted, and empty the log beside it."""
@@ -113,6 +132,9 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        await asyncio.sleep(0)  # what was asked for a moment ago is with a thread now
+        if self._reading:
+            await asyncio.wait(self._reading)
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
         while self._readers:
@@ -120,14 +142,18 @@ class Database:
             self._readers -= 1
         self._writer.close()
 
-    def _read_now(self, work: Work[T]) -> T:
+    def _read_all(self, jobs: list[_Job[Any]]) -> list[_Outcome]:
         connection = self._borrow()
         try:
-            with translated(self.path), connection:
-                result = work(connection)
-            return result  # noqa: RET504 - returning inside would look as if the block could swallow an error
+            return [self._read_now(connection, job) for job in jobs]
         finally:
             self._idle.put(connection)
+
+    def _read_now(self, connection: apsw.Connection, job: _Job[Any]) -> _Outcome:
+        if job.future.cancelled():
+            return None, None
+        with connection:
+            return self._tried(job, connection)
 
     def _borrow(self) -> apsw.Connection:
         with self._lock:
@@ -192,17 +218,33 @@ class Database:
 
     def _attempt(self, job: _Job[Any]) -> _Outcome:
         self._writer.execute("savepoint job")
+        result, error = self._tried(job, self._writer)
+        if error is not None:
+            if not self._writer.in_transaction:
+                raise error
+            self._writer.execute("rollback to job")
+        self._writer.execute("release job")
+        return result, error
+
+    def _tried(self, job: _Job[Any], connection: apsw.Connection) -> _Outcome:
+        """What came of a job; whoever asked for it is told of a failure."""
         try:
             with translated(self.path):
-                result = job.work(self._writer)
-        except Exception as error:
-            if not self._writer.in_transaction:
-                raise
-            self._writer.execute("rollback to job")
-            self._writer.execute("release job")
+                return job.work(connection), None
+        except Exception as error:  # noqa: BLE001 - it is handed on
             return None, error
-        self._writer.execute("release job")
-        return result, None
+
+
+def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> None:
+    """Tell everybody what was read for them, or why nothing could be."""
+    if done.cancelled():
+        for job in jobs:
+            job.future.cancel()
+        return
+    failure = done.exception()
+    outcomes = [(None, failure)] * len(jobs) if failure else done.result()
+    for job, (result, error) in zip(jobs, outcomes, strict=True):
+        job.settle(result, error)
 
 
 def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:

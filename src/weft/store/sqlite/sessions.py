@@ -31,6 +31,9 @@ class SqliteSessions:
         rule: SessionRule = PLAIN_RULE,
     ) -> Session:
         """The open session of this conversation, or a new one if there is none or it has been idle."""
+        # Nearly always there is one: only who makes a session waits for the disk.
+        if found := await self.find_open(channel, conversation, sender, rule=rule):
+            return found
 
         def work(db: apsw.Connection) -> Session:
             found = _bound(db, rule.key(channel, conversation, sender))
