@@ -35,6 +35,7 @@ LAZY_IMPORTS = {
     ("app.py", "_over_http"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
     ("cli/serve.py", "_listen"): "weft.channels.http",
+    ("gateway/feed.py", "_load"): "httpx",
     ("channels/telegram.py", "_load"): "telegram.request",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",

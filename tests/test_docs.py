@@ -16,6 +16,7 @@ import weft
 from weft import errors
 from weft.cli.main import COMMANDS
 from weft.config import Config
+from weft.gateway.stream_settings import StreamSettings
 from weft.types.limits import ModelContextLimits
 from weft.types.recipe import KEYS_OF_LAYERS, HistoryRule, Recipe
 
@@ -56,6 +57,12 @@ def test_every_setting_is_in_the_reference() -> None:
     text = (REFERENCE / "config.md").read_text("utf-8")
 
     assert [name for name in _settings(Config) if f"| `{name}` |" not in text] == []
+
+
+def test_every_key_of_a_stream_is_in_the_reference() -> None:
+    text = (REFERENCE / "config.md").read_text("utf-8")
+
+    assert [name for name in _settings(StreamSettings) if f"| `{name}` |" not in text] == []
 
 
 def test_every_key_of_a_recipe_is_in_the_reference() -> None:
@@ -151,7 +158,7 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
     check_blocks(page, tmp_path)
 
 
-@pytest.mark.parametrize("guide", ["embed", "memory", "telegram", "tools"])
+@pytest.mark.parametrize("guide", ["embed", "memory", "streams", "telegram", "tools"])
 def test_the_guides_run_as_they_are_written(tmp_path: Path, guide: str) -> None:
     check_blocks(ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
 

@@ -125,7 +125,7 @@ class Store:
         self.sessions, self.messages = kept.sessions, kept.messages
         self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
         self.turns, self.post, self.auth = kept.turns, kept.post, kept.auth
-        self.activity = kept.activity
+        self.activity, self.streams = kept.activity, kept.streams
         self.memory = MemoryStore(kept.blocks, kept.archive, self.finder)
         self.recall = Past(kept.search)
 

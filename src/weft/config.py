@@ -20,6 +20,7 @@ from weft.channels.telegram import TelegramSettings
 from weft.errors import ConfigError
 from weft.gateway.background import LearnSettings
 from weft.gateway.pipeline import GatewaySettings
+from weft.gateway.stream_settings import StreamSettings, refuse_same_names
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.keys import KeySettings
 from weft.providers.local import LocalSettings
@@ -149,6 +150,7 @@ class Config:
     telegram: TelegramSettings = TelegramSettings()
     gateway: GatewaySettings = GatewaySettings()
     learn: LearnSettings = LearnSettings()
+    streams: tuple[StreamSettings, ...] = ()
     keys: KeySettings = KeySettings()
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()
@@ -156,6 +158,9 @@ class Config:
     http: HttpChannelSettings = HttpChannelSettings()
     scripted: ScriptedSettings = ScriptedSettings()
     paths: Paths = field(default_factory=find_paths, metadata={"private": True})
+
+    def __post_init__(self) -> None:
+        refuse_same_names(self.streams)
 
     def with_overrides(self, **changes: Any) -> Config:
         """A copy with the values that are not None."""

@@ -1,5 +1,6 @@
 """`weft serve` with Telegram, end to end, killed and started again."""
 
+import asyncio
 import os
 import re
 import signal
@@ -11,7 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+import weft
 from fake_telegram import TOKEN, FakeTelegram
+from weft.config import load_config
+from weft.gateway.pipeline import Gateway
+from weft.gateway.streams import Stream
 
 
 @pytest.fixture
@@ -173,6 +178,46 @@ def test_nothing_to_serve_and_the_unit(tmp_path: Path) -> None:
     assert "There is nothing to serve" in nothing.stderr
     assert "ExecStart=" in unit.stdout
     assert f"Environment=WEFT_HOME={tmp_path}" in unit.stdout
+
+
+def test_what_is_new_in_a_folder_is_told_once_though_the_server_is_killed(
+    tmp_path: Path, fake: FakeTelegram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    configure(tmp_path, fake)
+    with (tmp_path / "config.toml").open("a", encoding="utf-8") as file:
+        file.write(f'[[streams]]\nname = "notes"\nfolder = "{folder}"\nevery_seconds = 1\n')
+        file.write('channel = "telegram"\nconversation = "7"\nsender = "7"\n')
+    asyncio.run(_first_look())
+    (folder / "a.md").write_text("one", "utf-8")
+    child = start(tmp_path)
+    assert fake.wait(1) == ["answer 0"]
+    child.kill()
+    child.communicate()
+
+    (folder / "b.md").write_text("two", "utf-8")
+    child = start(tmp_path)
+    assert child.stderr is not None
+    line = next(line for line in child.stderr if "the stream" in line)
+    fake.wait_for(lambda sent: sum(text.startswith("answer") for text in sent) >= 2)
+    code, _ = stop(child)
+
+    assert code == 0
+    assert line == f"weft: the stream 'notes' watches the folder {folder} every 1 s for telegram:7\n"
+    answers = [one["text"] for one in fake.sent if one["text"].startswith("answer")]
+    assert answers == ["answer 0", "answer 0"], "each server told one"
+
+
+async def _first_look() -> None:
+    config = load_config()
+    app = await weft.connect(config, provider="scripted")
+    try:
+        gateway = Gateway(app, [], allowed={})
+        assert await Stream(config.streams[0], app, gateway.submit).look() == 0
+    finally:
+        await app.close()
 
 
 def test_programs_are_answered_over_http_and_the_conversation_is_remembered(

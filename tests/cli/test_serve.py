@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 import weft
-from weft.cli.serve import _part
+from weft.cli.serve import _check_streams, _part
+from weft.config import Config
+from weft.gateway.stream_settings import StreamSettings
 
 
 async def test_a_part_that_cannot_go_on_ends_the_server() -> None:
@@ -25,3 +27,17 @@ async def test_a_part_that_comes_to_its_end_does_not() -> None:
     await _part(asyncio.sleep(0), stopped)
 
     assert not stopped.is_set()
+
+
+def test_a_stream_to_a_channel_that_is_not_open_is_refused() -> None:
+    def config(channel: str) -> Config:
+        stream = StreamSettings(name="a", folder="/", channel=channel, conversation="c", sender="s")
+        return Config(streams=(stream,))
+
+    _check_streams(config("terminal"), [])
+    for channel, words in (
+        ("telegram", "not open: known are terminal"),
+        ("terminl", "did you mean 'terminal'"),
+    ):
+        with pytest.raises(weft.ConfigError, match=words):
+            _check_streams(config(channel), [])

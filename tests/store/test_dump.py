@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.store.sqlite.dump import TABLES
-from weft.types.post import Inbound, Outbound
+from weft.types.post import Inbound, Outbound, Seen
 from weft.types.records import Fold
 from weft.types.schema import LogSchema, MapSchema
 
@@ -58,6 +58,20 @@ async def fill(store: weft.Store) -> str:
     inbound = await store.post.receive(Inbound(channel="t", conversation="c", sender="s", text="x"))
     assert inbound is not None
     await store.post.refuse(inbound, "not paired")
+    seen = Seen(stream="notes", item="i", signature="1-2", digest="d", times=1, block_id="b")
+    await store.streams.begin("notes", "somewhere", "import", [Seen(stream="notes", item="i")])
+    await store.post.receive(
+        Inbound(
+            channel="t",
+            conversation="c",
+            sender="s",
+            text="new",
+            kind="notice",
+            origin="import",
+            blocks=("b", "c"),
+        ),
+        [seen],
+    )
     await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
     await store.turns.keep_result(session.id, "search", "all that was found")
     await store.messages.add_fold(session.id, Fold(last=2, text="a question about a marlin"))
@@ -88,6 +102,10 @@ async def test_a_round_trip_gives_the_same_bytes_and_the_same_store(
         assert await other.memory.redo_block("iris", "../no/tes '\"") is True
         assert await other.memory.get_rendered_content("iris", "../no/tes '\"") == "one two three"
         assert (await other.sessions.find_or_create("telegram", "c1", "42")).id == session
+        assert await other.post.waiting() == await store.post.waiting()
+        assert await other.streams.seen("notes", "somewhere") == await store.streams.seen(
+            "notes", "somewhere"
+        )
     assert {table.name for table in TABLES} - {"block_snapshots"} == {k for k, n in counts.items() if n}
 
 

@@ -18,12 +18,13 @@ import typer
 from weft.app import connect, http_token, make_channels, make_folder, make_service
 from weft.channels.base import Channel
 from weft.channels.place import check_place
-from weft.cli.options import ModelName, ProviderName, RecipeName, Workspace, run, settings
+from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
 from weft.config import Config
-from weft.errors import ConfigError
+from weft.errors import ConfigError, did_you_mean
 from weft.gateway.assistant import App
 from weft.gateway.background import learn_from_idle, tell_tasks
 from weft.gateway.pipeline import Gateway
+from weft.gateway.streams import Stream, watch
 
 app = typer.Typer()
 
@@ -58,7 +59,7 @@ def serve(
         bool, typer.Option("--print-unit", help="Print a systemd unit for this, and stop.")
     ] = False,
 ) -> None:
-    """Stay on: answer on all channels of the settings, tell tasks, learn from what was said."""
+    """Stay on: answer on all channels of the settings, tell tasks and news, learn from what was said."""
     if print_unit:
         home = os.environ.get("WEFT_HOME")
         environment = f"Environment=WEFT_HOME={home}\n" if home else ""
@@ -77,8 +78,9 @@ async def _serve(config: Config) -> None:
     assistant = await connect(config)
     try:
         channels = make_channels(config)
-        if not channels and not config.http.enabled:
+        if not channels and not config.http.enabled and not config.streams:
             raise ConfigError("There is nothing to serve: set `telegram.token` or `http.enabled`.")
+        _check_streams(config, channels)
         if config.http.enabled:
             check_place(config.http.host, http_token(config))
         await _stay_on(config, assistant, channels)
@@ -92,9 +94,9 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    gateway = Gateway(
-        assistant, channels, allowed={"telegram": config.telegram.allowed}, settings=config.gateway
-    )
+    # Nobody writes to us over the terminal here; but what a stream tells its owner is read in `weft chat`.
+    allowed = {"telegram": config.telegram.allowed, PERSON.channel: (PERSON.sender_id,)}
+    gateway = Gateway(assistant, channels, allowed=allowed, settings=config.gateway)
     await gateway.resume()
     _say(f"{assistant.choice.provider} answers ({assistant.provider.info.id}): {assistant.choice.why}")
     work = [channel.run(gateway.submit) for channel in channels]
@@ -105,6 +107,13 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
         tell_tasks(assistant, gateway.something_to_send, stopped),
         learn_from_idle(assistant, config.learn, stopped),
     ]
+    for each in config.streams:
+        work.append(watch(Stream(each, assistant, gateway.submit), stopped))
+        whom = f"{each.channel}:{each.sender}"
+        _say(f"the stream {each.name!r} watches {each.place} every {each.seconds:g} s for {whom}")
+    layers = assistant.builder.recipe.layers
+    if config.streams and not any((one.source, one.kind) == ("blocks", "working") for one in layers):
+        _say("this recipe shows no working blocks: what a stream tells comes without its text")
     if config.http.enabled:
         work.append(_listen(config, assistant, stopped))
     parts = [asyncio.create_task(_part(each, stopped)) for each in work]
@@ -118,6 +127,17 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
     for ended in await asyncio.gather(*parts, return_exceptions=True):
         if isinstance(ended, BaseException):
             raise ended
+
+
+def _check_streams(config: Config, channels: list[Channel]) -> None:
+    """Raises ConfigError if a stream goes to a channel that nobody would read."""
+    known = [*(channel.name for channel in channels), PERSON.channel]
+    for stream in config.streams:
+        if stream.channel not in known:
+            raise ConfigError(
+                f"The stream {stream.name!r} goes to the channel {stream.channel!r}, which is not open: "
+                f"{did_you_mean(stream.channel, known)}"
+            )
 
 
 async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:

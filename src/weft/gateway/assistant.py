@@ -15,7 +15,7 @@ from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice
 from weft.store.base import Activity, Sessions, Store, Turns
-from weft.store.people import Auth, PeopleFacts, PeopleSummaries, PeopleTasks, Post
+from weft.store.people import Auth, PeopleFacts, PeopleSummaries, PeopleTasks, Post, Streams
 from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
@@ -64,6 +64,9 @@ class Kept(Store, Protocol):
     def post(self) -> Post: ...
 
     @property
+    def streams(self) -> Streams: ...
+
+    @property
     def auth(self) -> Auth: ...
 
 
@@ -87,7 +90,8 @@ class Question:
 
     A program may bring instructions of its own, tools that run at the program, and the steps that were done
     for the message before; `logged` of the message and these are in the log already. `is_opened` says that
-    `session` is the id of an open session of the caller's, and needs no look.
+    `session` is the id of an open session of the caller's, and needs no look. What nobody said has another
+    `origin`; `blocks` are the ids of memory blocks that are shown this time.
     """
 
     text: str
@@ -101,6 +105,8 @@ class Question:
     tools: tuple[ToolDefinition, ...] = ()
     steps: tuple[Message, ...] = ()
     logged: int = 0
+    origin: str = "user"
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +139,10 @@ class App:
         history: Sequence[Message] | None = None,
         caller: Caller = OWNER,
         provider: Provider | None = None,
-        inbox_id: str = "",
     ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept.
 
-        A session is known by its id; one that is not there yet is made. A message from the inbox is
-        answered there by whatever ends the turn.
+        A session is known by its id; one that is not there yet is made.
         """
         question = Question(
             text=text,
@@ -146,14 +150,16 @@ class App:
             history=history,
             caller=caller,
             provider=provider or self.provider,
-            inbox_id=inbox_id,
         )
         async with aclosing(self.answer(question)) as events:
             async for event in events:
                 yield event
 
     async def answer(self, question: Question) -> AsyncGenerator[Event]:
-        """The reply to a question that may bring more than its text, as it comes."""
+        """The reply to a question that may bring more than its text, as it comes.
+
+        A message from the inbox is answered there by whatever ends the turn.
+        """
         text = clean(question.text).text
         async with aclosing(run_turn(await self._turn(question), text)) as events:
             async for event in events:
@@ -224,6 +230,8 @@ class App:
             builder = builder.with_messages(question.history)
         if question.instructions:
             builder = builder.with_base_instructions(question.instructions)
+        if question.blocks:
+            builder = builder.with_batch_blocks(question.blocks)
         model = await self._model(store, question.provider.info)
         return Turn(
             builder=builder.for_agent(caller.agent_id)
@@ -243,6 +251,7 @@ class App:
             steps=question.steps,
             logged=question.logged,
             inbox_id=question.inbox_id,
+            origin=question.origin,
         )
 
     def _summarizer(self, question: Question) -> Summarizer:

@@ -34,7 +34,7 @@ async def tell_tasks(app: App, told: Callable[[], None], stopped: asyncio.Event)
             told()
         following = await tasks.next_due()
         wait = _LONGEST_PAUSE if following is None else following - time.time()
-        await _pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))
+        await pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))
 
 
 async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Event) -> None:
@@ -42,7 +42,7 @@ async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Ev
     while settings.enabled and not stopped.is_set():
         for session in await idle_sessions(app, settings):
             await learn_from(app, session)
-        await _pause(stopped, settings.every_seconds)
+        await pause(stopped, settings.every_seconds)
 
 
 async def idle_sessions(app: App, settings: LearnSettings) -> list[Session]:
@@ -71,7 +71,8 @@ async def learn_from(app: App, session: Session) -> None:
             _log.info("a fact was not kept: %s", error)
 
 
-async def _pause(stopped: asyncio.Event, seconds: float) -> None:
+async def pause(stopped: asyncio.Event, seconds: float) -> None:
+    """Wait for so long, or until `stopped`."""
     try:
         async with asyncio.timeout(seconds):
             await stopped.wait()

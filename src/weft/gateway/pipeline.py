@@ -21,7 +21,7 @@ from weft.gateway.clean import sanitise
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
 from weft.tools.base import Caller
-from weft.types.post import Inbound, Outbound
+from weft.types.post import Inbound, Outbound, Seen
 from weft.types.records import Delivery, Waiting
 
 _log = logging.getLogger(__name__)
@@ -97,10 +97,13 @@ class Gateway:
 
     # --- in
 
-    async def submit(self, message: Inbound) -> bool:
-        """Take a message over. When this returns it is safe. False if it was known already."""
+    async def submit(self, message: Inbound, seen: Sequence[Seen] = ()) -> bool:
+        """Take a message over. When this returns it is safe. False if it was known already.
+
+        A stream also says what it has `seen`, which is kept together with the message.
+        """
         store = await self._app.store.get()
-        inbox_id = await store.post.receive(message)
+        inbox_id = await store.post.receive(message, seen)
         if inbox_id is None:
             return False
         await self._queue(Waiting(id=inbox_id, message=message))
@@ -122,7 +125,7 @@ class Gateway:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
-        if len(line.waiting) >= self._settings.max_waiting:
+        if len(line.waiting) >= self._settings.max_waiting and message.kind != "notice":
             await self._answer(waiting, BUSY.format(count=len(line.waiting)))
             return
         line.waiting.append(waiting)
@@ -160,17 +163,18 @@ class Gateway:
             await self._turn_away(waiting)
             return
         text = sanitise(message.text).text if message.text.strip() else ""
-        if message.kind != "text" or not text:
+        if message.kind not in ("text", "notice") or not text:
             polite = {"edit": EDITED, "unsupported": UNSUPPORTED}.get(message.kind, NOTHING)
             await self._answer(waiting, polite)
             return
         if line.conversation is None:
             line.conversation = await self._conversation(message)
-        if is_command(text):
+        if message.kind == "text" and is_command(text):
             await self._answer(waiting, await run_command(line.conversation, text))
             return
         async with self._typing(message):
-            async for _ in line.conversation.say(text, inbox_id=waiting.id):
+            origin, blocks = message.origin, message.blocks
+            async for _ in line.conversation.say(text, inbox_id=waiting.id, origin=origin, blocks=blocks):
                 pass
         self._to_send.set()
 
@@ -182,6 +186,10 @@ class Gateway:
 
     async def _turn_away(self, waiting: Waiting) -> None:
         store, message = await self._app.store.get(), waiting.message
+        if message.kind == "notice":  # nobody asked to come in: they get no code
+            await store.post.refuse(waiting.id, "neither allowed nor paired")
+            _log.warning("%s:%s is neither allowed nor paired: no notice", message.channel, message.sender)
+            return
         code = await store.auth.offer_pairing(message.channel, message.sender)
         await store.post.refuse(waiting.id, "neither allowed nor paired")
         text = STRANGER.format(code=code)

@@ -6,6 +6,7 @@ from weft.errors import StoreError
 from weft.gateway.conversation import Conversation
 from weft.tools.tasks import line
 from weft.types.neutral import one_line
+from weft.types.records import Permission
 
 _SHOWN = 60
 
@@ -51,7 +52,7 @@ async def undo_memory(conversation: Conversation, rest: str) -> str:
     label = rest
     if not label:
         blocks = await store.memory.list_blocks(agent)
-        changed = [info for info in blocks if info.updated_at is not None]
+        changed = [info for info in blocks if info.updated_at and info.permission != Permission.READ_ONLY]
         if not changed:
             return "There is nothing to undo."
         label = max(changed, key=lambda info: (info.updated_at, info.version)).label

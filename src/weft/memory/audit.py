@@ -275,6 +275,8 @@ def _bag(text: str) -> frozenset[str]:
 
 
 def _near_limit(item: Remembered, voice: _Voice) -> Iterator[Finding]:
+    if item.origin in (Origin.IMPORT, Origin.WEB):
+        return  # what a stream brings is cut to fit
     used, limit = len(item.text), item.limit or 0
     if item.kind == "block" and limit > 0 and 10 * used >= 9 * limit:
         what = f"The {voice.place(item)} is {100 * used // limit} % full, {used:,} of {limit:,} characters."

@@ -27,7 +27,19 @@ async def offer(request: Request, layer: Layer) -> Offer:
         )
         for block in shown
     )
-    return Offer(layer=layer.source, pieces=pieces, withheld=_unknown(blocks, layer, request))
+    return Offer(
+        layer=layer.source,
+        pieces=pieces,
+        worth=_worth(shown, request.batch_blocks),
+        withheld=_unknown(blocks, layer, request),
+    )
+
+
+def _worth(shown: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[float, ...]:
+    """Where a turn names blocks, these give way last: it is about them."""
+    if not batch:
+        return ()
+    return tuple(float(len(shown) * (block.id in batch) - at) for at, block in enumerate(shown))
 
 
 def _belongs(block: RenderedBlock, layer: Layer, batch: frozenset[str]) -> bool:

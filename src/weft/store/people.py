@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from weft.store.base import Facts, Summaries, Tasks
-from weft.types.post import Inbound, Outbound
+from weft.types.post import Inbound, Outbound, Seen
 from weft.types.records import Delivery, Paired, Task, Waiting
 
 
@@ -67,7 +67,7 @@ class PeopleTasks(Tasks, Protocol):
 class Post(Protocol):
     """What came in and what must go out."""
 
-    async def receive(self, message: Inbound) -> str | None: ...
+    async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None: ...
 
     async def refuse(self, inbox_id: str, why: str) -> None: ...
 
@@ -86,6 +86,22 @@ class Post(Protocol):
     async def undeliverable(self, delivery_id: str) -> None: ...
 
     async def doubtful(self, channels: Collection[str]) -> Sequence[Delivery]: ...
+
+
+class Streams(Protocol):
+    """What streams have seen already."""
+
+    async def seen(self, stream: str, source: str) -> Mapping[str, Seen] | None: ...
+
+    async def begin(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None: ...
+
+    async def save(self, seen: Iterable[Seen]) -> None: ...
+
+    async def is_waiting(self, stream: str) -> bool: ...
+
+    async def oldest_blocks(self, stream: str, keep: int) -> Sequence[str]: ...
+
+    async def forget_block(self, block_id: str) -> None: ...
 
 
 class Auth(Protocol):

@@ -20,7 +20,8 @@ CANCELLED = "[The answer was cancelled here.]"
 FAILED = "[No answer: {reason}]"
 INTERRUPTED = "[No answer: the program ended before it came.]"
 SORRY = "I could not answer: {reason}"
-WAS_STOPPED = "I was stopped while I worked on this, and did not answer it: “{text}”. Please send it again."
+WAS_STOPPED = "I was stopped while I worked on this, and did not answer it: “{text}”."
+SEND_AGAIN = " Please send it again."
 _SHOWN = 200
 
 
@@ -35,6 +36,7 @@ class Journal:
     turns: Turns | None = None
     session_id: str = ""
     inbox_id: str = ""
+    origin: str = "user"
     turn_id: str = ""
     asked: Message = Message(role="user", content="")
     brought: tuple[Message, ...] = ()
@@ -50,7 +52,7 @@ class Journal:
 
     async def begin(self, text: str) -> None:
         """Keep the message before anything is done with it."""
-        self.asked = Message(role="user", content=text, timestamp=datetime.now(UTC))
+        self.asked = Message(role="user", content=text, timestamp=datetime.now(UTC), origin=self.origin)
         if self.turns is not None:
             begun = self.turns.begin(self.session_id, text, inbox_id=self.inbox_id)
             beginning = asyncio.ensure_future(begun)
@@ -88,7 +90,9 @@ class Journal:
             text = "".join(self.unfinished)
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
             await asyncio.shield(
-                self.turns.fail(self.turn_id, "it was cancelled", *self.exchange, note, reply=note.content)
+                self.turns.fail(
+                    self.turn_id, "it was cancelled", *self.exchange, note, reply=self._told(note.content)
+                )
             )
 
     async def fail(self, error: str) -> None:
@@ -96,7 +100,12 @@ class Journal:
         if self.turns is not None and self.is_open:
             self.is_open = False
             note = (*self.exchange, _note(FAILED.format(reason=error))) if self.steps else ()
-            await self.turns.fail(self.turn_id, error, *note, reply=SORRY.format(reason=error))
+            reply = self._told(SORRY.format(reason=error))
+            await self.turns.fail(self.turn_id, error, *note, reply=reply)
+
+    def _told(self, reply: str) -> str:
+        """What is said in place of an answer; who did not ask is also told what it would have been to."""
+        return reply if self.origin == "user" else f"{self.asked.content}\n\n{reply}"
 
 
 def said(reply: Reply) -> Message:
@@ -119,8 +128,9 @@ async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Seq
     """
     settled = []
     for turn in await turns.interrupted(session_id):
-        asked = Message(role="user", content=turn.text, timestamp=turn.at)
+        asked = Message(role="user", content=turn.text, timestamp=turn.at, origin=turn.origin)
         told = WAS_STOPPED.format(text=" ".join(turn.text.split())[:_SHOWN])
+        told += SEND_AGAIN if turn.origin == "user" else ""
         if await turns.settle(turn.id, asked, *turn.steps, _note(INTERRUPTED), reply=told):
             settled.append(turn)
     return settled

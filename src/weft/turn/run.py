@@ -41,7 +41,8 @@ class Turn:
 
     `model` is what is known of the model that answers, if that is more than its provider tells. Without
     `turns` nothing is remembered. `steps` is what the caller did for this message before, such as calls of
-    its own tools; `logged` of the message and these are in the log already.
+    its own tools; `logged` of the message and these are in the log already. A message that nobody said has
+    another `origin`.
     """
 
     builder: ContextBuilder
@@ -57,6 +58,7 @@ class Turn:
     steps: tuple[Message, ...] = ()
     logged: int = 0
     inbox_id: str = ""
+    origin: str = "user"
 
 
 async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
@@ -67,6 +69,7 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
         turns=turn.turns,
         session_id=turn.caller.session_id,
         inbox_id=turn.inbox_id,
+        origin=turn.origin,
         brought=turn.steps,
         logged=turn.logged,
     )

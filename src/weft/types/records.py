@@ -309,6 +309,7 @@ class OpenTurn:
     id: str
     session_id: str
     text: str
+    origin: str = "user"
     at: datetime | None = None
     steps: tuple[Message, ...] = ()
 

@@ -92,7 +92,7 @@ class FileReader:
         found: dict[FileAt, FileText | None] = {}
         for file in files:
             known = self._remembered.get(file)
-            if known is not None and known.settled and known.signature == _signature(file.path):
+            if known is not None and known.settled and known.signature == signature_of(file.path):
                 known.looked_at = now
                 found[file] = known.file
             else:
@@ -142,8 +142,8 @@ class FileReader:
         return known.file
 
     def _read_anew(self, file: FileAt) -> FileText:
-        signature, started = _signature(file.path), time.time_ns()
-        text = _read(file)
+        signature, started = signature_of(file.path), time.time_ns()
+        text = read_now(file)
         settled = not signature or max(signature[0], signature[3]) < started - _JUST_WRITTEN_NS
         self._remembered[file] = _Remembered(text, signature, settled, self._monotonic())
         if text.warning:
@@ -177,7 +177,8 @@ def inside(root: str | Path, name: str) -> str | None:
     return real if real.startswith(os.path.join(real_root, "")) else None
 
 
-def _signature(path: str) -> tuple[int, ...]:
+def signature_of(path: str) -> tuple[int, ...]:
+    """What changes when a file does: time, size, inode and the time of that; nothing, if it is gone."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -185,7 +186,8 @@ def _signature(path: str) -> tuple[int, ...]:
     return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
 
 
-def _read(file: FileAt) -> FileText:
+def read_now(file: FileAt) -> FileText:
+    """A file as it is at this moment. It blocks."""
     path = file.path
     try:
         real = inside(file.root, file.name)

@@ -29,7 +29,7 @@ from weft.types.receipt import Receipt
 from weft.types.records import BlockType, Permission
 from weft.types.schema import schema_from_dict
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 
 
@@ -92,14 +92,18 @@ TABLES = (
     _Table("ratios", "model, ratio", "model"),
     _Table(
         "inbox",
-        "id, channel, external_id, conversation, sender, text, name, kind, state, created_at, ended_at",
+        "id, channel, external_id, conversation, sender, text, name, kind, origin, blocks, state, "
+        "created_at, ended_at",
         "id",
+        as_json=("blocks",),
     ),
     _Table(
         "outbox",
         "id, inbox_id, task_id, channel, conversation, text, state, attempts, next_at, created_at, sent_at",
         "id",
     ),
+    _Table("streams", "name, source, origin, begun_at", "name"),
+    _Table("stream_items", "stream, item, signature, digest, times, block_id, at", "1, 2"),
     _Table("denials", "id, channel, sender, why, at", "id"),
     _Table("purges", "fingerprint, at, places", "fingerprint"),
     _Table("auth_pairings", "channel, sender, at", "1, 2"),

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import apsw
 
+from weft.store.sqlite import streams
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import new_id, storable
-from weft.types.post import Inbound, Outbound
+from weft.types.codec import dump_json
+from weft.types.post import Inbound, Outbound, Seen
 from weft.types.records import Delivery, Waiting
 
 
@@ -22,8 +24,11 @@ class SqlitePost:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def receive(self, message: Inbound) -> str | None:
-        """Keep a message that came in; its id, or None if it is known already."""
+    async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None:
+        """Keep a message that came in; its id, or None if it is known already.
+
+        What a stream tells is kept together with that it was told.
+        """
         inbox_id = new_id()
         row = (
             inbox_id,
@@ -34,6 +39,8 @@ class SqlitePost:
             storable(message.text),
             storable(message.name),
             message.kind,
+            message.origin,
+            dump_json(list(message.blocks)),
             "new",
             time.time(),
         )
@@ -41,10 +48,12 @@ class SqlitePost:
         def work(db: apsw.Connection) -> str | None:
             db.execute(
                 "insert or ignore into inbox(id, channel, external_id, conversation, sender, text, name, "
-                "kind, state, created_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "kind, origin, blocks, state, created_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
-            return inbox_id if db.changes() else None
+            is_new = bool(db.changes())
+            streams.save(db, seen)
+            return inbox_id if is_new else None
 
         return await self._database.write(work)
 
@@ -70,8 +79,8 @@ class SqlitePost:
     async def waiting(self) -> list[Waiting]:
         """Messages that were taken over and whose work was not begun, oldest first."""
         query = (
-            "select id, channel, external_id, conversation, sender, text, name, kind from inbox "
-            "where state = 'new' order by created_at, id"
+            "select id, channel, external_id, conversation, sender, text, name, kind, origin, blocks "
+            "from inbox where state = 'new' order by created_at, id"
         )
         rows: list[Any] = await self._database.read(lambda db: list(db.execute(query)))
         return [
@@ -85,6 +94,8 @@ class SqlitePost:
                     text=row[5],
                     name=row[6],
                     kind=row[7],
+                    origin=row[8],
+                    blocks=tuple(json.loads(row[9])),
                 ),
             )
             for row in rows

@@ -6,13 +6,17 @@ from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment
 from weft.types.records import Remembered
 
-# A block is the operator's own if nobody else ever wrote to it; making it empty is no writing.
+# A block is the operator's own if nobody else ever wrote to it; making it empty is no writing. What a stream
+# puts into one is written by the system, but comes from elsewhere.
 _ALL = """
     select 'block', agent_id, label, rendered,
-        case when exists(
+        coalesce((
+            select origin from stream_items join streams on name = stream
+            where block_id = blocks.id and block_id <> ''
+        ), case when exists(
             select 1 from block_updates where block_id = blocks.id and author <> 'system'
             and seq > (select min(seq) from block_updates where block_id = blocks.id)
-        ) then 'agent' else 'operator' end,
+        ) then 'agent' else 'operator' end),
         char_limit, updated_at from blocks
     union all
     select 'fact', person, key, value, 'user', null, created_at from facts where ended_at is null

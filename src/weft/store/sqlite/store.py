@@ -15,6 +15,7 @@ from weft.store.sqlite.purge import SqlitePurge
 from weft.store.sqlite.remembered import SqliteRemembered
 from weft.store.sqlite.search import SqliteSearch
 from weft.store.sqlite.sessions import SqliteSessions
+from weft.store.sqlite.streams import SqliteStreams
 from weft.store.sqlite.summaries import SqliteSummaries
 from weft.store.sqlite.tasks import SqliteTasks
 from weft.store.sqlite.turns import SqliteTurns
@@ -37,6 +38,7 @@ class SqliteStore:
         self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
         self.post = SqlitePost(self.database)
+        self.streams = SqliteStreams(self.database)
         self.dump = SqliteDump(self.database)
         self.activity = SqliteActivity(self.database)
         self.remembered = SqliteRemembered(self.database)

@@ -86,8 +86,9 @@ class SqliteTurns:
     async def interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         """Turns whose process is gone, oldest first."""
         query = (
-            "select id, session_id, text, created_at, owner from turns where state = 'running' "
-            "and session_id = coalesce(?, session_id) order by created_at, id"
+            "select turns.id, session_id, turns.text, turns.created_at, owner, coalesce(origin, 'user') "
+            "from turns left join inbox on inbox.id = inbox_id where turns.state = 'running' "
+            "and session_id = coalesce(?, session_id) order by turns.created_at, turns.id"
         )
         steps = "select message from turn_steps where turn_id = ? order by seq"
 
@@ -98,10 +99,11 @@ class SqliteTurns:
                     id=turn_id,
                     session_id=session,
                     text=text,
+                    origin=origin,
                     at=moment(began),
                     steps=tuple(Message.from_json(str(told)) for (told,) in db.execute(steps, (turn_id,))),
                 )
-                for turn_id, session, text, began, owner in rows
+                for turn_id, session, text, began, owner, origin in rows
                 if _is_gone(owner, began)
             ]
 
