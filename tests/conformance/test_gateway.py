@@ -42,6 +42,9 @@ class Trace(weft.ScriptedProvider):
     async def typing(self, conversation: str) -> None:
         self.seen.append("typing")
 
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
+        self.seen.append("ask")
+
     async def send(self, message: Outbound) -> None:
         self.seen.append("send")
         self.done.set()

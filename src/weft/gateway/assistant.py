@@ -28,12 +28,16 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message, ToolDefinition
 from weft.types.recipe import Recipe
-from weft.types.records import OpenTurn, Session, SessionRule
+from weft.types.records import OpenTurn, Session, SessionRule, Waiting
 from weft.types.reply import Done, Event, Reply
 from weft.types.rules import ToolRule
 
 OWNER = Caller(agent_id="weft", channel="app", sender_id="owner")
 """Whose messages these are if nobody says otherwise."""
+
+
+Steering = Callable[[], Sequence[Waiting]]
+"""What a person wrote since a turn began and that it should know."""
 
 
 class Kept(Store, Protocol):
@@ -87,7 +91,8 @@ class Question:
 
     A program may bring instructions of its own, tools that run at the program, and the steps that were done
     for the message before; `logged` of the message and these are in the log already. `is_opened` says that
-    `session` is the id of an open session of the caller's, and needs no look.
+    `session` is the id of an open session of the caller's, and needs no look. A message from the inbox is
+    answered there by whatever ends the turn; `steering` gives what comes in while it runs.
     """
 
     text: str
@@ -101,6 +106,7 @@ class Question:
     tools: tuple[ToolDefinition, ...] = ()
     steps: tuple[Message, ...] = ()
     logged: int = 0
+    steering: Steering | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +139,10 @@ class App:
         history: Sequence[Message] | None = None,
         caller: Caller = OWNER,
         provider: Provider | None = None,
-        inbox_id: str = "",
     ) -> AsyncGenerator[Event]:
         """The reply as it comes; the last event is `Done`. A given history is shown but not kept.
 
-        A session is known by its id; one that is not there yet is made. A message from the inbox is
-        answered there by whatever ends the turn.
+        A session is known by its id; one that is not there yet is made.
         """
         question = Question(
             text=text,
@@ -146,7 +150,6 @@ class App:
             history=history,
             caller=caller,
             provider=provider or self.provider,
-            inbox_id=inbox_id,
         )
         async with aclosing(self.answer(question)) as events:
             async for event in events:
@@ -243,6 +246,7 @@ class App:
             steps=question.steps,
             logged=question.logged,
             inbox_id=question.inbox_id,
+            steering=question.steering,
         )
 
     def _summarizer(self, question: Question) -> Summarizer:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from weft.gateway.assistant import App
+from weft.gateway.assistant import App, Question, Steering
 from weft.providers.base import Provider
 from weft.tools.base import Caller
 from weft.types.context import Context
@@ -49,12 +49,19 @@ class Conversation:
             )
         return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
 
-    async def say(self, text: str, *, inbox_id: str = "") -> AsyncGenerator[Event]:
-        """The answer to a message, as it comes."""
-        events = self.app.stream(
-            text, self.session.id, caller=self.caller, provider=self.provider, inbox_id=inbox_id
+    async def say(
+        self, text: str, *, inbox_id: str = "", steering: Steering | None = None
+    ) -> AsyncGenerator[Event]:
+        """The answer to a message, as it comes; `steering` gives what is said meanwhile."""
+        question = Question(
+            text=text,
+            session=self.session.id,
+            caller=self.caller,
+            provider=self.provider,
+            inbox_id=inbox_id,
+            steering=steering,
         )
-        async with aclosing(events):
+        async with aclosing(self.app.answer(question)) as events:
             async for event in events:
                 if isinstance(event, Done):
                     self.receipt = event.reply.receipt

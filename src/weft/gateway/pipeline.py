@@ -12,13 +12,15 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, Protocol
 
 from weft.errors import ChannelError, WeftError
 from weft.gateway.assistant import App
 from weft.gateway.clean import sanitise
 from weft.gateway.commands import is_command, run_command
+from weft.gateway.consent import Asked
 from weft.gateway.conversation import Conversation
 from weft.tools.base import Caller
 from weft.types.post import Inbound, Outbound
@@ -53,13 +55,21 @@ class Channel(Protocol):
 
     async def typing(self, conversation: str) -> None: ...
 
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """How many turns run at once, how many messages of one conversation may wait, and for how long to try."""
+    """How many turns run at once, how many messages of one conversation may wait, and for how long to try.
+
+    A message that comes `while_running` a turn of its conversation waits for its own turn, or it steers: the
+    model reads it before its next round. A question to agree to something is a no after `consent_seconds`.
+    """
 
     at_once: int = 8
     max_waiting: int = 20
+    while_running: Literal["wait", "steer"] = "wait"
+    consent_seconds: float = 300.0
     typing_seconds: float = 4.0
     attempts: int = 8
     stop_seconds: float = 60.0
@@ -67,11 +77,16 @@ class GatewaySettings:
 
 @dataclass(slots=True)
 class _Line:
-    """The messages of one conversation, in the order in which they are answered."""
+    """The messages of one conversation, in the order in which they are answered.
+
+    While a turn runs the first of them is its own, and `asked` is what it asks the person.
+    """
 
     waiting: deque[Waiting] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
     conversation: Conversation | None = None
+    asked: Asked | None = None
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Gateway:
@@ -122,6 +137,9 @@ class Gateway:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
+        if line.asked is not None and line.asked.settle(message.text):
+            await self._answer(waiting, "")
+            return
         if len(line.waiting) >= self._settings.max_waiting:
             await self._answer(waiting, BUSY.format(count=len(line.waiting)))
             return
@@ -165,12 +183,13 @@ class Gateway:
             await self._answer(waiting, polite)
             return
         if line.conversation is None:
-            line.conversation = await self._conversation(message)
+            line.conversation = await self._conversation(line, message)
         if is_command(text):
             await self._answer(waiting, await run_command(line.conversation, text))
             return
         async with self._typing(message):
-            async for _ in line.conversation.say(text, inbox_id=waiting.id):
+            steering = partial(_since, line) if self._settings.while_running == "steer" else None
+            async for _ in line.conversation.say(text, inbox_id=waiting.id, steering=steering):
                 pass
         self._to_send.set()
 
@@ -188,9 +207,33 @@ class Gateway:
         await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
         self._to_send.set()
 
-    async def _conversation(self, message: Inbound) -> Conversation:
-        caller = Caller(agent_id="weft", channel=message.channel, sender_id=message.sender)
+    async def _conversation(self, line: _Line, message: Inbound) -> Conversation:
+        caller = Caller(
+            agent_id="weft",
+            channel=message.channel,
+            sender_id=message.sender,
+            ask=partial(self._ask, line, message),
+        )
         return await Conversation.open(self._app, caller, message.conversation)
+
+    async def _ask(self, line: _Line, place: Inbound, question: str) -> bool:
+        """Whether the person of a conversation agrees. Who does not answer in time does not."""
+        channel = self._channels.get(place.channel)
+        if channel is None or self._stopping:
+            return False
+        async with line.asking:
+            asked = line.asked = Asked()
+            try:
+                await channel.ask(place.conversation, question, yes=asked.yes, no=asked.no)
+                async with asyncio.timeout(self._settings.consent_seconds):
+                    return await asked.answer
+            except TimeoutError:
+                return False
+            except ChannelError as error:
+                _log.warning("a question could not be asked: %s", error)
+                return False
+            finally:
+                line.asked = None
 
     async def _answer(self, waiting: Waiting, text: str) -> None:
         await (await self._app.store.get()).post.answer(waiting.id, text)
@@ -274,6 +317,9 @@ class Gateway:
         """Let running turns come to their end and send their answers; what waits stays for the next start."""
         self._stopping = True
         self._to_send.set()
+        for line in self._lines.values():
+            if line.asked is not None:
+                line.asked.end(agreed=False)
         workers = [line.worker for line in self._lines.values() if line.worker is not None]
         if workers:
             _, late = await asyncio.wait(workers, timeout=self._settings.stop_seconds)
@@ -286,3 +332,18 @@ class Gateway:
             self._send_soon(delivery)
         if self._outgoing:
             await asyncio.wait(list(self._outgoing.values()), timeout=self._settings.stop_seconds)
+
+
+def _since(line: _Line) -> list[Waiting]:
+    """What was written since the turn of a line began, up to what is not plain text. It leaves the line."""
+    taken = []
+    while len(line.waiting) > 1 and _is_plain(line.waiting[1].message):
+        waiting = line.waiting[1]
+        del line.waiting[1]
+        text = sanitise(waiting.message.text).text
+        taken.append(replace(waiting, message=replace(waiting.message, text=text)))
+    return taken
+
+
+def _is_plain(message: Inbound) -> bool:
+    return message.kind == "text" and bool(message.text.strip()) and not is_command(message.text)

@@ -11,10 +11,11 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from time import monotonic
 
 from weft.errors import WeftError, did_you_mean
 from weft.store.base import Turns
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Ask, Caller, Tool
 from weft.tools.registry import Offered
 from weft.tools.rules import RuleWatch
 from weft.types.message import Message, ToolCall
@@ -42,6 +43,30 @@ class _Outcome:
     text: str
     failed: bool = False
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class _Clock:
+    """The time that a call has. It stands still while a person is asked: they may take longer than a tool."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._end, self._asking = seconds, monotonic() + seconds, 0
+
+    def left(self) -> float:
+        return self._seconds if self._asking else self._end - monotonic()
+
+    def stopped_while(self, ask: Ask | None) -> Ask | None:
+        if ask is None:
+            return None
+
+        async def asked(question: str) -> bool:
+            started, self._asking = monotonic(), self._asking + 1
+            try:
+                return await ask(question)
+            finally:
+                self._asking -= 1
+                self._end += monotonic() - started
+
+        return asked
 
 
 class Actor:
@@ -137,19 +162,23 @@ class Actor:
         if tool is None:
             names = [definition.name for definition in self._offered.definitions]
             return _Outcome(f"error: there is no tool {call.name!r}: {did_you_mean(call.name, names)}", True)
-        work = asyncio.create_task(self._contained(tool, call))
+        clock = _Clock(self._limits.seconds)
+        caller = replace(self._caller, ask=clock.stopped_while(self._caller.ask))
+        work = asyncio.create_task(self._contained(tool, call, caller))
         try:
-            done, _ = await asyncio.wait({work}, timeout=self._limits.seconds)
+            while not work.done() and (left := clock.left()) > 0:
+                await asyncio.wait({work}, timeout=left)
+            in_time = work.done()
         finally:
             await _stopped({work})
-        if done:
+        if in_time:
             return work.result()
         return _Outcome(f"error: it took longer than {self._limits.seconds:g} seconds and was ended.", True)
 
-    async def _contained(self, tool: Tool, call: ToolCall) -> _Outcome:
+    async def _contained(self, tool: Tool, call: ToolCall, caller: Caller) -> _Outcome:
         """One call: an error of any kind is told to the model."""
         try:
-            text = await tool.run(call.arguments, self._caller)
+            text = await tool.run(call.arguments, caller)
             return _Outcome(await self._within_limit(call.name, text))
         except asyncio.CancelledError:
             task = asyncio.current_task()

@@ -7,7 +7,7 @@ what happens, so that nothing is lost and nothing is answered twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
+from weft.types.records import Waiting
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.rules import ToolRule
 
@@ -41,7 +42,8 @@ class Turn:
 
     `model` is what is known of the model that answers, if that is more than its provider tells. Without
     `turns` nothing is remembered. `steps` is what the caller did for this message before, such as calls of
-    its own tools; `logged` of the message and these are in the log already.
+    its own tools; `logged` of the message and these are in the log already. `steering` gives what the person
+    wrote meanwhile and is not answered yet: the model reads it before its next round.
     """
 
     builder: ContextBuilder
@@ -57,6 +59,7 @@ class Turn:
     steps: tuple[Message, ...] = ()
     logged: int = 0
     inbox_id: str = ""
+    steering: Callable[[], Sequence[Waiting]] | None = None
 
 
 async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
@@ -115,6 +118,8 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
             await journal.step(*actor.results)
         if actor.ended or len(ours) < len(calls):
             break
+        if turn.steering is not None:
+            await journal.steered(turn.steering())
         if actor.exhausted:
             await journal.step(_note(_ENOUGH.format(rounds=actor.rounds)))
         context = _grown(first, journal, turn.builder.recipe)
