@@ -86,7 +86,7 @@ class Telegram:
             try:
                 await self._patiently(lambda: self._say(message, html, "HTML"))  # noqa: B023
             except self._sdk.error.BadRequest as error:
-                _log.warning("Telegram did not take the formatting of an answer: %s", error.message)
+                _log.warning("Telegram did not take the formatting of an answer: %s", error)
                 await self._once(lambda: self._say(message, plain, None))  # noqa: B023
             except self._sdk.error.TelegramError as error:
                 raise self._failed(error) from error
@@ -95,7 +95,7 @@ class Telegram:
         try:
             await self._bot.send_chat_action(chat_id=conversation, action="typing")
         except self._sdk.error.TelegramError as error:
-            _log.info("Telegram did not show that an answer is coming: %s", error.message)
+            _log.info("Telegram did not show that an answer is coming: %s", error)
 
     async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
         """Ask with two buttons.

@@ -24,10 +24,12 @@ from weft.gateway.consent import Asked
 from weft.gateway.conversation import Conversation
 from weft.tools.base import Caller
 from weft.types.post import Inbound, Outbound
+from weft.types.private import Content
 from weft.types.records import Delivery, Waiting
 
 _log = logging.getLogger(__name__)
 
+_STRANGE = "neither allowed nor paired"
 _MOST_LINES = 1000
 """So many conversations are held between messages; of others the store has all that matters."""
 
@@ -118,6 +120,8 @@ class Gateway:
         inbox_id = await store.post.receive(message)
         if inbox_id is None:
             return False
+        told = {"channel": message.channel, "kind": message.kind, "text": Content(message.text)}
+        _log.info("message received", extra=told)
         await self._queue(Waiting(id=inbox_id, message=message))
         return True
 
@@ -141,6 +145,7 @@ class Gateway:
             await self._answer(waiting, "")
             return
         if len(line.waiting) >= self._settings.max_waiting:
+            _refused(message, "too many are waiting")
             await self._answer(waiting, BUSY.format(count=len(line.waiting)))
             return
         line.waiting.append(waiting)
@@ -202,7 +207,8 @@ class Gateway:
     async def _turn_away(self, waiting: Waiting) -> None:
         store, message = await self._app.store.get(), waiting.message
         code = await store.auth.offer_pairing(message.channel, message.sender)
-        await store.post.refuse(waiting.id, "neither allowed nor paired")
+        _refused(message, _STRANGE)
+        await store.post.refuse(waiting.id, _STRANGE)
         text = STRANGER.format(code=code)
         await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
         self._to_send.set()
@@ -347,3 +353,7 @@ def _since(line: _Line) -> list[Waiting]:
 
 def _is_plain(message: Inbound) -> bool:
     return message.kind == "text" and bool(message.text.strip()) and not is_command(message.text)
+
+
+def _refused(message: Inbound, reason: str) -> None:
+    _log.info("message refused", extra={"channel": message.channel, "kind": message.kind, "reason": reason})

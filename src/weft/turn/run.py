@@ -23,6 +23,7 @@ from weft.turn.act import Actor, ToolLimits
 from weft.turn.build import ContextBuilder
 from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, said
+from weft.turn.trace import TurnTrace
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
@@ -73,31 +74,41 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
         brought=turn.steps,
         logged=turn.logged,
     )
-    try:
-        await journal.begin(message)
-        async with aclosing(_answer(turn, message, journal)) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    journal.unfinished.append(event.text)
-                yield event
-    except (asyncio.CancelledError, GeneratorExit):
-        await journal.cancel()
-        raise
-    except Exception as error:
-        await journal.fail(str(error))
-        raise
+    with TurnTrace(turn.caller, turn.model or turn.provider.info, journal) as trace:
+        try:
+            await journal.begin(message)
+            trace.begun()
+            async with aclosing(_answer(turn, message, journal, trace)) as events:
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        journal.unfinished.append(event.text)
+                    yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            await journal.cancel()
+            raise
+        except Exception as error:
+            await journal.fail(str(error))
+            raise
 
 
-async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[Event]:
+async def _answer(turn: Turn, message: str, journal: Journal, trace: TurnTrace) -> AsyncGenerator[Event]:
     """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
-    turn = await _routed(turn, message)
-    offered = await _offered(turn, message)
-    first = await prepare(turn, message, offered)
+    with trace.current():
+        turn = await _routed(turn, message)
+        offered = await _offered(turn, message)
+        first = await prepare(turn, message, offered)
     context = _grown(first, journal, turn.builder.recipe) if turn.steps else first
-    actor = Actor(offered, rules=turn.rules, limits=turn.limits, caller=turn.caller, kept=turn.turns)
+    actor = Actor(
+        offered,
+        rules=turn.rules,
+        limits=turn.limits,
+        caller=turn.caller,
+        kept=turn.turns,
+        span=trace.span,
+    )
     replies: list[Reply] = []
     while True:
-        async with aclosing(turn.provider.stream(context)) as events:
+        async with aclosing(trace.chat(turn.provider, context)) as events:
             async for event in events:
                 if isinstance(event, Done):
                     replies.append(actor.understood(event.reply))
@@ -126,6 +137,7 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
     is_step = len(replies) == actor.rounds
+    trace.answered(reply)
     await journal.finish(None if is_step else said(reply), receipt, reply=reply.text)
     yield Done(replace(reply, receipt=receipt))
 
