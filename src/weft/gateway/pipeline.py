@@ -146,7 +146,7 @@ class Gateway:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
-        if line.asked is not None and line.asked.settle(message.text):
+        if line.asked is not None and message.kind == "text" and line.asked.settle(message.text):
             await self._answer(waiting, "")
             return
         if len(line.waiting) >= self._settings.max_waiting:
