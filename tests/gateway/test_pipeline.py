@@ -68,6 +68,36 @@ async def test_a_stranger_is_turned_away_with_a_code_and_what_they_said_is_forgo
         assert (await wire.wait(2))[1] == ("7", "echo and now?")
 
 
+async def test_what_a_stranger_says_never_reaches_the_disk(tmp_path: Path) -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire, allowed=()) as (made, _):
+        await made.submit(said("the word is xylophone", name="Mallory"))
+        await wire.wait(1)
+
+    kept = _all_bytes(tmp_path)
+    assert b"neither allowed nor paired" in kept
+    assert b"xylophone" not in kept
+    assert b"Mallory" not in kept
+
+
+def _all_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_a_stranger_who_writes_on_and_on_is_answered_once_and_each_try_is_counted() -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire, allowed=("8",)) as (made, app):
+        for number in range(5):
+            await made.submit(said("let me in", number))
+        await wire.wait(1)
+        await made.submit(said("hello", sender="8"))
+        told = await wire.wait(2)
+        [denial] = await (await app.store.get()).auth.denied()
+
+    assert [place for place, _ in told] == ["7", "8"]
+    assert (denial.sender, denial.count) == ("7", 5)
+
+
 async def test_edits_and_pictures_get_a_polite_answer_and_no_turn() -> None:
     wire, provider = Wire(), Echo()
     async with gateway(provider, wire) as (made, _):

@@ -33,6 +33,9 @@ _STRANGE = "neither allowed nor paired"
 _MOST_LINES = 1000
 """So many conversations are held between messages; of others the store has all that matters."""
 
+_CODE_SECONDS = 60.0
+"""A stranger who writes on and on is answered once in so long."""
+
 EDITED = "I saw that you changed a message. I go by what was sent first: please send it again as a new one."
 UNSUPPORTED = "I can read text only, so far. Please write what you mean."
 NOTHING = "There was no text in that message."
@@ -109,14 +112,20 @@ class Gateway:
         self._slots = asyncio.Semaphore(self._settings.at_once)
         self._outgoing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._held: dict[tuple[str, str], float] = {}
+        self._turned_away: dict[tuple[str, str], float] = {}
         self._to_send = asyncio.Event()
         self._stopping = False
 
     # --- in
 
     async def submit(self, message: Inbound) -> bool:
-        """Take a message over. When this returns it is safe. False if it was known already."""
+        """Take a message over. When this returns it is safe. False if it was known already.
+
+        What somebody says who may not come in is never kept, not even until they are told so.
+        """
         store = await self._app.store.get()
+        if not await self._may(message):
+            message = replace(message, text="", name="")
         inbox_id = await store.post.receive(message)
         if inbox_id is None:
             return False
@@ -141,7 +150,7 @@ class Gateway:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
-        if line.asked is not None and line.asked.settle(message.text):
+        if line.asked is not None and message.kind == "text" and line.asked.settle(message.text):
             await self._answer(waiting, "")
             return
         if len(line.waiting) >= self._settings.max_waiting:
@@ -206,9 +215,15 @@ class Gateway:
 
     async def _turn_away(self, waiting: Waiting) -> None:
         store, message = await self._app.store.get(), waiting.message
-        code = await store.auth.offer_pairing(message.channel, message.sender)
         _refused(message, _STRANGE)
         await store.post.refuse(waiting.id, _STRANGE)
+        who, now = (message.channel, message.sender), time.monotonic()
+        if self._turned_away.get(who, -_CODE_SECONDS) + _CODE_SECONDS > now:
+            return  # they have a code
+        if len(self._turned_away) >= _MOST_LINES:
+            self._turned_away.clear()
+        self._turned_away[who] = now
+        code = await store.auth.offer_pairing(message.channel, message.sender)
         text = STRANGER.format(code=code)
         await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
         self._to_send.set()
