@@ -20,6 +20,7 @@ class FakeTelegram:
     def __init__(self) -> None:
         self.sent: list[dict[str, str]] = []
         self.actions: list[dict[str, str]] = []
+        self.rested: list[str] = []
         self.trouble: Callable[[str, dict[str, str]], tuple[int, dict[str, Any]] | None] = lambda *_: None
         self._updates: list[dict[str, Any]] = []
         self._changed = threading.Condition()
@@ -73,6 +74,13 @@ class FakeTelegram:
         """Somebody writes; the number of the update."""
         return self.update(message=message(text, sender, chat, **more))
 
+    def press(self, data: str, *, sender: int = 7, chat: int = 7) -> int:
+        """Somebody presses a button of the bot's last message."""
+        who = {"id": sender, "is_bot": False, "first_name": "Ada", "last_name": f"No {sender}"}
+        place = {"message_id": 1, "date": 1_794_800_000, "chat": {"id": chat, "type": "private"}}
+        pressed = {"id": f"q{data}", "from": who, "message": place, "chat_instance": "1", "data": data}
+        return self.update(callback_query=pressed)
+
     def update(self, **content: Any) -> int:
         with self._changed:
             self._number += 1
@@ -110,6 +118,9 @@ class FakeTelegram:
             return 200, {"ok": True, "result": self._poll(fields)}
         if method == "sendMessage":
             return self._take(fields)
+        if method == "answerCallbackQuery":
+            self.rested.append(fields["callback_query_id"])
+            return 200, {"ok": True, "result": True}
         if method == "sendChatAction":
             self.actions.append(fields)
             return 200, {"ok": True, "result": True}

@@ -39,6 +39,7 @@ LAZY_IMPORTS = {
     ("channels/telegram.py", "_load"): "telegram.request",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
+    ("spans.py", "_api"): "opentelemetry",
     ("recall/wordllama.py", "_load"): "wordllama",
     ("tools/mcp_process.py", "_load"): "mcp",
 }

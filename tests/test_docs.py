@@ -163,6 +163,10 @@ def test_the_guides_run_as_they_are_written(tmp_path: Path, guide: str) -> None:
     check_blocks(ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
 
 
+def test_the_example_of_the_traces_runs(tmp_path: Path) -> None:
+    check_blocks(REFERENCE / "logs.md", tmp_path)
+
+
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     (tmp_path / "my-workspace").mkdir()
 

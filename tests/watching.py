@@ -1,6 +1,5 @@
 """A stream that is watched: a real store and gateway, a scripted model, a channel whose end is the test."""
 
-import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -12,34 +11,12 @@ from typing import Any, Self
 
 import weft
 from weft.app import Store
-from weft.config import load_config
 from weft.gateway.assistant import App
 from weft.gateway.pipeline import Gateway
 from weft.gateway.stream_settings import StreamSettings
 from weft.gateway.streams import Stream
-from weft.types.post import Inbound, Outbound
-
-
-class Wire:
-    """A channel whose other end is the test."""
-
-    name = "telegram"
-
-    def __init__(self) -> None:
-        self.sent: list[str] = []
-        self._came = asyncio.Condition()
-
-    async def send(self, message: Outbound) -> None:
-        async with self._came:
-            self.sent.append(message.text)
-            self._came.notify_all()
-
-    async def typing(self, conversation: str) -> None: ...
-
-    async def wait(self, count: int) -> list[str]:
-        async with asyncio.timeout(30), self._came:
-            await self._came.wait_for(lambda: len(self.sent) >= count)
-            return list(self.sent)
+from weft.types.post import Inbound
+from wired import Wire, gateway
 
 
 @dataclass
@@ -56,8 +33,16 @@ class Watched:
         """Look once; the notices of that look, when all of them are answered."""
         before = len(self.wire.sent)
         count = await self.stream.look()
-        await self.wire.wait(before + count)
+        await self.wait(before + count)
         return [told.current_message for told in self.model.requests[-count:]] if count else []
+
+    @property
+    def sent(self) -> list[str]:
+        return [text for _, text in self.wire.sent]
+
+    async def wait(self, count: int) -> list[str]:
+        """What was sent, when it is so much."""
+        return [text for _, text in await self.wire.wait(count)]
 
     async def store(self) -> Store:
         found = await self.app.store.get()
@@ -74,29 +59,12 @@ def watches(name: str = "notes", **more: Any) -> StreamSettings:
 
 @asynccontextmanager
 async def watching(
-    settings: StreamSettings,
-    model: weft.ScriptedProvider | None = None,
-    *,
-    allowed: tuple[str, ...] = ("7",),
-    recipe: str = "weft",
+    settings: StreamSettings, model: weft.ScriptedProvider | None = None, *, allowed: tuple[str, ...] = ("7",)
 ) -> AsyncIterator[Watched]:
     """One run of a server with one stream, in the home of the environment."""
-    provider = model or weft.ScriptedProvider(["noted"] * 50)
-    app = await weft.connect(load_config().with_overrides(recipe=recipe), provider=provider)
-    wire = Wire()
-    gateway = Gateway(app, [wire], allowed={"telegram": allowed})
-    await gateway.resume()
-    sending = asyncio.create_task(gateway.deliver())
-    try:
-        yield Watched(Stream(settings, app, gateway.submit), gateway, app, provider, wire)
-    finally:
-        await gateway.stop()
-        await sending
-        await app.close()
-
-
-def said(text: str, number: str = "1") -> Inbound:
-    return Inbound(channel="telegram", conversation="7", sender="7", text=text, external_id=number)
+    provider, wire = model or weft.ScriptedProvider(["noted"] * 50), Wire()
+    async with gateway(provider, wire, allowed=allowed) as (made, app):
+        yield Watched(Stream(settings, app, made.submit), made, app, provider, wire)
 
 
 def notice(text: str, origin: str = "import") -> Inbound:

@@ -39,6 +39,8 @@ _FROM_ENVIRONMENT = {
     "WEFT_MODEL": "model",
     "WEFT_WORKSPACE": "workspace",
 }
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -133,6 +135,15 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """What `weft serve` logs, in which form, and whether texts of people and models may be in it."""
+
+    level: LogLevel = "info"
+    format: LogFormat = "text"
+    content: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Every setting, with its default."""
 
@@ -151,6 +162,7 @@ class Config:
     gateway: GatewaySettings = GatewaySettings()
     learn: LearnSettings = LearnSettings()
     streams: tuple[StreamSettings, ...] = ()
+    logs: LogSettings = LogSettings()
     keys: KeySettings = KeySettings()
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()

@@ -1,6 +1,7 @@
 """`weft serve` with Telegram, end to end, killed and started again."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -240,6 +241,26 @@ def test_programs_are_answered_over_http_and_the_conversation_is_remembered(
     assert code == 0
     assert answer["choices"][0]["message"]["content"] == "answer 0"
     assert "http" in str(sessions)
+
+
+def test_lines_of_the_log_are_json_if_they_should_be_and_what_is_told_at_the_start_stays_as_it_is(
+    tmp_path: Path, fake: FakeTelegram
+) -> None:
+    configure(tmp_path, fake)
+    command = [sys.executable, "-m", "weft", "serve", "--log-format", "json", "--log-level", "info"]
+    child = subprocess.Popen(command, env=environ(tmp_path), stderr=subprocess.PIPE, text=True)
+    try:
+        fake.write("hello, it is hunter2")
+        fake.wait(1)
+    finally:
+        _, err = stop(child)
+
+    told = [line for line in err.splitlines() if line.startswith("weft: ")]
+    lines = [json.loads(line) for line in err.splitlines() if line not in told]
+    assert told[:2] == ["weft: scripted answers (scripted): it was asked for", "weft: telegram is open"]
+    assert [line["event"] for line in lines] == ["message received", "turn ended"]
+    assert {"session", "turn", "ms", "model"} < set(lines[1])
+    assert "hunter2" not in err
 
 
 def test_an_open_port_without_a_token_is_refused(tmp_path: Path) -> None:

@@ -7,10 +7,14 @@ import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 import weft
-from weft.channels.chat import chat
+from weft.channels.chat import TerminalConsent, chat
+from weft.channels.growing import GrowingText
 from weft.types.reply import Event
 
 
@@ -164,3 +168,24 @@ async def test_who_ends_the_conversation_itself_ends_it() -> None:
         await task
 
     assert slow.said == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "agreed"), [("yes\r", True), ("Y\r", True), ("no\r", False), ("\x04", False)]
+)
+async def test_a_person_at_the_terminal_is_asked_in_the_middle_of_an_answer(typed: str, agreed: bool) -> None:
+    out = Console(file=io.StringIO(), force_terminal=True, width=80)
+    consent = TerminalConsent(out)
+    with (
+        create_pipe_input() as keys,
+        create_app_session(input=keys, output=DummyOutput()),
+        GrowingText(out) as growing,
+    ):
+        consent.growing = growing
+        growing.add("Let me see. ")
+        keys.send_text(typed)
+        assert await consent.ask("May I add **tea**?") is agreed
+        growing.add("Done.")
+
+    shown = out.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.index("Let me see.") < shown.index("May I add") < shown.index("Done.")

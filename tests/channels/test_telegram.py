@@ -1,6 +1,7 @@
 """Telegram, against a Bot API on loopback."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -183,3 +184,31 @@ async def test_it_shows_that_an_answer_is_coming(fake: FakeTelegram) -> None:
     await channel.stop()
 
     assert fake.actions == [{"chat_id": "7", "action": "typing"}]
+
+
+async def test_a_question_has_two_buttons_and_who_presses_one_sends_its_text(fake: FakeTelegram) -> None:
+    async with running(fake) as (channel, taken):
+        await channel.ask("9", "May I?", yes="/yes 1a", no="/no 1a")
+        fake.press("/yes 1a", sender=7, chat=9)
+        inbound = await asyncio.wait_for(taken.get(), 30)
+        await asyncio.to_thread(fake.wait_confirmed, 1)
+
+    (question,) = fake.sent
+    ((yes, no),) = json.loads(question["reply_markup"])["inline_keyboard"]
+    assert (question["chat_id"], question["text"]) == ("9", "May I?")
+    assert [(key["text"], key["callback_data"]) for key in (yes, no)] == [
+        ("Yes", "/yes 1a"),
+        ("No", "/no 1a"),
+    ]
+    assert (inbound.conversation, inbound.sender, inbound.text) == ("9", "7", "/yes 1a")
+    assert inbound.kind == "text"
+    assert fake.rested == ["q/yes 1a"]
+
+
+async def test_a_question_that_telegram_does_not_take_is_told_to_who_asks(fake: FakeTelegram) -> None:
+    fake.trouble = lambda method, _: (403, error(403, "Forbidden: bot was blocked by the user"))
+    channel = bot(fake)
+
+    with pytest.raises(weft.ChannelError, match="refuses to deliver"):
+        await channel.ask("9", "May I?", yes="/yes", no="/no")
+    await channel.stop()

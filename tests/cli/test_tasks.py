@@ -52,4 +52,6 @@ def test_a_wrong_call_is_one_sentence(
 
 def test_who_is_in_is_listed(environ: dict[str, str]) -> None:
     assert weft(environ, "pair").stdout == "Nobody was let in yet.\n"
+    assert weft(environ, "pair", "--json").stdout == "[]\n"
+    assert weft(environ, "pair", "--denied").stdout == "Nobody was turned away.\n"
     assert weft(environ, "pair", "--remove", "telegram:7").stdout == "telegram:7 was not in.\n"

@@ -42,6 +42,9 @@ class Trace(weft.ScriptedProvider):
     async def typing(self, conversation: str) -> None:
         self.seen.append("typing")
 
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
+        self.seen.append("ask")
+
     async def send(self, message: Outbound) -> None:
         self.seen.append("send")
         self.done.set()
@@ -66,10 +69,13 @@ async def gateway(trace: Trace, *, allowed: tuple[str, ...] = ("7",)) -> AsyncIt
         await app.close()
 
 
+def inbound(text: str, number: int) -> Inbound:
+    return Inbound(channel="telegram", conversation="c", sender="7", text=text, external_id=str(number))
+
+
 async def say(made: Gateway, trace: Trace, text: str, number: int = 1) -> None:
     trace.done.clear()
-    inbound = Inbound(channel="telegram", conversation="c", sender="7", text=text, external_id=str(number))
-    await made.submit(inbound)
+    await made.submit(inbound(text, number))
     await asyncio.wait_for(trace.done.wait(), 30)
 
 
@@ -103,9 +109,10 @@ async def test_O44_who_may_not_is_stopped_first() -> None:
     trace = Trace()
     async with gateway(trace, allowed=()) as made:
         await say(made, trace, "/facts")
-        await say(made, trace, "hi", 2)
+        for number, text in ((2, "hi"), (3, "/new")):
+            await made.submit(inbound(text, number))
 
-    assert trace.seen == ["send", "send"], "refusals; no typing, no command, no provider"
+    assert trace.seen == ["send"], "one refusal with a code; no typing, no command, no provider"
 
 
 @pytest.mark.parametrize(

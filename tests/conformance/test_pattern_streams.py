@@ -5,17 +5,18 @@ from pathlib import Path
 import pytest
 
 from watching import watches, watching, write
-from weft.types.post import Inbound
+from wired import said
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("WEFT_RECIPE", "pattern")
 
 
 async def test_P37_a_notification_of_a_stream_loads_its_blocks_for_that_turn_only(tmp_path: Path) -> None:
     settings = watches(folder=str(tmp_path), pattern="*.md", blocks=("rules",))
-    async with watching(settings, recipe="pattern") as watched:
+    async with watching(settings) as watched:
         store = await watched.store()
         await store.memory.create_block("weft", "rules")
         await store.memory.append_to_block("weft", "rules", "Sum up what is new.")
@@ -24,9 +25,8 @@ async def test_P37_a_notification_of_a_stream_loads_its_blocks_for_that_turn_onl
         await watched.look()
         write(tmp_path / "boat.md", "It is called Marlin.")
         await watched.look()
-        later = Inbound(channel="telegram", conversation="7", sender="7", text="And now?")
-        await watched.gateway.submit(later)
-        await watched.wire.wait(2)
+        await watched.gateway.submit(said("And now?"))
+        await watched.wait(2)
 
     texts = ("Always here.", "Sum up what is new.", "It is called Marlin.")
     shown = [[text in request.system_prompt for text in texts] for request in watched.model.requests]

@@ -145,10 +145,10 @@ async def test_what_could_not_be_told_is_fetched_again_though_the_feed_did_not_c
         (BOMB.encode("utf-16"), "declares a DTD"),
         (OUTSIDE.encode(), "declares a DTD"),
         (b"<html><body>Sign in</body></html>", "neither RSS 2.0 nor Atom"),
-        (b"", "cannot be understood"),
-        (b"<rss><channel>", "cannot be understood"),
+        (b"", "no XML, or breaks off"),
+        (b"<rss><channel>", "line 1, column 14"),
         (b'<?xml version="1.0" encoding="odd"?><rss/>', "cannot be understood"),
-        (b"\x00\xff", "cannot be understood"),
+        (b"\x00\xff", "no XML, or breaks off"),
         (b"<rss>" + b" " * MAX_BYTES + b"</rss>", "more than 2,000,000 bytes"),
     ],
 )
@@ -215,7 +215,7 @@ async def test_a_server_that_is_down_is_told_once_without_its_address_and_tried_
         await looked.get()
         with FeedServer(body=rss((2, "New", "y")), port=server.port):
             go_on.release()
-            assert await watched.wire.wait(1) == ["noted"]
+            assert await watched.wait(1) == ["noted"]
         stopped.set()
         go_on.release()
         await running

@@ -1,87 +1,14 @@
 """From a channel to a turn and back, for many people at once, and across restarts."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 import weft
-from weft.gateway.pipeline import BUSY, DOUBTFUL, EDITED, UNSUPPORTED, Gateway, GatewaySettings
-from weft.types.post import Inbound, Outbound
-
-
-class Wire:
-    """A channel whose other end is the test."""
-
-    name = "telegram"
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str]] = []
-        self.typed: list[str] = []
-        self.came = asyncio.Condition()
-        self.trouble: list[weft.ChannelError] = []
-
-    async def send(self, message: Outbound) -> None:
-        if self.trouble:
-            raise self.trouble.pop(0)
-        async with self.came:
-            self.sent.append((message.conversation, message.text))
-            self.came.notify_all()
-
-    async def typing(self, conversation: str) -> None:
-        self.typed.append(conversation)
-
-    async def wait(self, count: int) -> list[tuple[str, str]]:
-        async with asyncio.timeout(30), self.came:
-            await self.came.wait_for(lambda: len(self.sent) >= count)
-            return list(self.sent)
-
-
-def said(text: str, number: int = 1, sender: str = "7", **more: str) -> Inbound:
-    return Inbound(
-        channel="telegram",
-        conversation=sender,
-        sender=sender,
-        text=text,
-        external_id=f"{sender}-{number}",
-        **more,  # type: ignore[arg-type]
-    )
-
-
-class Echo(weft.ScriptedProvider):
-    """Answers with the message. It waits while `gate` is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate, self.asked = asyncio.Event(), asyncio.Event()
-        self.gate.set()
-
-    async def stream(self, context: weft.Context):  # type: ignore[no-untyped-def]
-        self.requests.append(context)
-        self.asked.set()
-        await self.gate.wait()
-        if "fail" in context.current_message:
-            raise weft.ProviderError("the network is down.")
-        yield weft.Done(weft.Reply(text=f"echo {context.current_message}"))
-
-
-@asynccontextmanager
-async def gateway(
-    provider: weft.ScriptedProvider, wire: Wire, *, allowed: tuple[str, ...] = ("7", "8"), **settings: int
-) -> AsyncIterator[tuple[Gateway, weft.App]]:
-    app = await weft.connect(provider=provider)
-    given = GatewaySettings(**settings)
-    made = Gateway(app, [wire], allowed={"telegram": allowed}, settings=given)
-    await made.resume()
-    sending = asyncio.create_task(made.deliver())
-    try:
-        yield made, app
-    finally:
-        await made.stop()
-        await sending
-        await app.close()
+from weft.gateway.pipeline import BUSY, DOUBTFUL, EDITED, UNSUPPORTED
+from weft.types.post import Outbound
+from wired import Echo, Wire, gateway, said
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +66,36 @@ async def test_a_stranger_is_turned_away_with_a_code_and_what_they_said_is_forgo
         await store.auth.confirm_pairing(code)
         await made.submit(said("and now?", 2))
         assert (await wire.wait(2))[1] == ("7", "echo and now?")
+
+
+async def test_what_a_stranger_says_never_reaches_the_disk(tmp_path: Path) -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire, allowed=()) as (made, _):
+        await made.submit(said("the word is xylophone", name="Mallory"))
+        await wire.wait(1)
+
+    kept = _all_bytes(tmp_path)
+    assert b"neither allowed nor paired" in kept
+    assert b"xylophone" not in kept
+    assert b"Mallory" not in kept
+
+
+def _all_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_a_stranger_who_writes_on_and_on_is_answered_once_and_each_try_is_counted() -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire, allowed=("8",)) as (made, app):
+        for number in range(5):
+            await made.submit(said("let me in", number))
+        await wire.wait(1)
+        await made.submit(said("hello", sender="8"))
+        told = await wire.wait(2)
+        [denial] = await (await app.store.get()).auth.denied()
+
+    assert [place for place, _ in told] == ["7", "8"]
+    assert (denial.sender, denial.count) == ("7", 5)
 
 
 async def test_edits_and_pictures_get_a_polite_answer_and_no_turn() -> None:

@@ -51,7 +51,7 @@ async def test_the_first_look_tells_nothing_and_later_ones_what_is_new_or_change
         (folder / "old.md").unlink()
         assert await watched.look() == []
 
-    assert watched.wire.sent == ["noted", "noted"]
+    assert watched.sent == ["noted", "noted"]
 
 
 async def test_a_file_that_was_only_touched_or_comes_back_as_it_was_is_no_news(folder: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_notice_and_that_it_was_told_are_kept_together(
         assert await watched.stream.look() == 1
 
     async with watching(watches(folder=str(folder))) as watched:
-        await watched.wire.wait(1)
+        await watched.wait(1)
         assert [told.current_message for told in watched.model.requests] == [NEW]
         assert await watched.look() == []
 
@@ -156,7 +156,7 @@ async def test_a_look_that_fails_in_the_middle_tells_the_rest_later(
         monkeypatch.setattr(watched.stream, "_submit", breaking)
         with pytest.raises(weft.StoreError):
             await watched.stream.look()
-        await watched.wire.wait(1)
+        await watched.wait(1)
         [second] = await watched.look()
 
     assert "The file b.md is new." in second
@@ -184,7 +184,7 @@ async def test_nobody_looks_while_what_was_told_still_waits(folder: Path) -> Non
         assert await watched.stream.look() == 0
         assert await watched.block("notes/a.md") == "one", "the turn shows what it is about"
         model.go_on.set()
-        await watched.wire.wait(1)
+        await watched.wait(1)
         assert await watched.look() == [CHANGED]
 
 
@@ -286,7 +286,7 @@ async def test_a_folder_that_is_missing_is_told_once_and_watched_when_it_appears
             await looked.get()
             write(late / "a.md", "one")
             go_on.release()
-            assert await watched.wire.wait(1) == ["noted"]
+            assert await watched.wait(1) == ["noted"]
             stopped.set()
             go_on.release()
             await running

@@ -103,10 +103,8 @@ async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_i
 
     await store.post.refuse(inbox_id, "not paired")
 
-    query = "select channel, sender, why from denials"
-    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [
-        ("telegram", "7", "not paired")
-    ]
+    [denial] = await store.auth.denied()
+    assert (denial.channel, denial.sender, denial.why, denial.count) == ("telegram", "7", "not paired", 1)
     assert await store.post.waiting() == []
     texts = "select text from inbox"
     assert await store._kept.database.read(lambda db: [*db.execute(texts)]) == [(None,)]

@@ -13,6 +13,7 @@ import pytest
 import weft
 from weft.store.owner import is_running, this_process
 from weft.turn.journal import INTERRUPTED, settle_interrupted
+from weft.types.post import Inbound
 
 from samples import assistant, user
 
@@ -181,3 +182,23 @@ def test_a_forked_process_is_another_one(monkeypatch: pytest.MonkeyPatch) -> Non
     assert this_process() != parent
     assert is_running(this_process()) is False
     assert is_running(parent) is True
+
+
+async def test_a_message_that_became_part_of_a_turn_needs_no_answer_of_its_own(store: weft.Store) -> None:
+    inbox = [
+        await store.post.receive(
+            Inbound(channel="telegram", conversation="7", sender="7", text=text, external_id=text)
+        )
+        for text in ("begin", "also this")
+    ]
+    first, second = (str(inbox_id) for inbox_id in inbox)
+    turn = await store.turns.begin(await session(store), "begin", inbox_id=first)
+
+    await store.turns.step(turn, user("also this"), inbox_ids=[second])
+
+    assert await store.post.waiting() == []
+    await store.turns.finish(
+        turn, RECEIPT, user("begin"), user("also this"), assistant("Both."), reply="Both."
+    )
+    [sent] = await store.post.due(9e9, ("telegram",))
+    assert sent.message.text == "Both."

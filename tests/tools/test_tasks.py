@@ -38,6 +38,16 @@ async def test_a_reminder_is_kept_with_its_time_zone_and_place(store: weft.Store
     assert (task.channel, task.conversation, task.zone) == ("telegram", "9", "Europe/Lisbon")
 
 
+async def test_where_nobody_can_be_told_a_task_stays_pending_and_the_model_knows(store: weft.Store) -> None:
+    app = weft.Caller(channel="http", sender_id="owner")
+
+    told = await run(store, "create_task", app, text="call Clara", due="2026-07-01 09:00")
+
+    assert told.endswith("it stays in their list of pending tasks until it is cancelled.")
+    assert await store.tasks.fire(datetime(2027, 1, 1).timestamp()) == []
+    assert [task.text for task in await store.tasks.list("http:owner")] == ["call Clara"]
+
+
 async def test_tasks_are_listed_changed_and_cancelled_by_the_start_of_their_id(store: weft.Store) -> None:
     await run(store, "create_task", text="pack")
     [task] = await store.tasks.list("telegram:7")

@@ -41,4 +41,13 @@ class Channel(Protocol):
         """Show that an answer is on its way, for a few seconds, if the channel can."""
         ...
 
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
+        """Ask a person to agree. Their answer comes in as a message with one of the two texts, or a plain
+        `yes` or `no`; a channel with buttons gives them these texts.
+
+        Raises:
+            ChannelError: it could not be asked.
+        """
+        ...
+
     async def stop(self) -> None: ...

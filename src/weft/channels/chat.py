@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -43,7 +43,27 @@ class Talk(Protocol):
         ...
 
 
-async def chat(talk: Talk, lines: AsyncIterator[str], out: Console, err: Console) -> int:
+class TerminalConsent:
+    """Asks the person at the terminal to agree, in the middle of an answer."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self.growing: GrowingText | None = None
+
+    async def ask(self, question: str) -> bool:
+        """Whether they type yes; whoever leaves does not."""
+        with self.growing.paused() if self.growing else nullcontext():
+            show(question, self._out)
+            try:
+                answer: str = await _prompt(()).prompt_async("yes or no › ")
+            except (KeyboardInterrupt, EOFError):
+                return False
+        return answer.strip().lower() in ("y", "yes", "/yes")
+
+
+async def chat(
+    talk: Talk, lines: AsyncIterator[str], out: Console, err: Console, consent: TerminalConsent | None = None
+) -> int:
     """Answer every line that comes, until there are no more. How many could not be answered."""
     failed = 0
     await _tell(talk, out, err)
@@ -57,7 +77,7 @@ async def chat(talk: Talk, lines: AsyncIterator[str], out: Console, err: Console
             if talk.is_command(text):
                 show(await talk.command(text), out)
             else:
-                await _stoppable(_answered(talk, text, out), out)
+                await _stoppable(_answered(talk, text, out, consent), out)
         except WeftError as error:
             failed += 1
             sentence = escape(printable(str(error)))
@@ -83,8 +103,10 @@ def show(text: str, out: Console) -> None:
         out.file.write(f"{text}\n")
 
 
-async def _answered(talk: Talk, text: str, out: Console) -> None:
+async def _answered(talk: Talk, text: str, out: Console, consent: TerminalConsent | None) -> None:
     with GrowingText(out) as growing:
+        if consent is not None:
+            consent.growing = growing
         async with aclosing(talk.say(text)) as events:
             async for event in events:
                 match event:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
 from types import TracebackType
@@ -114,6 +116,22 @@ class GrowingText:
         if self._wrote and not self._out.is_terminal:
             self._out.file.write("\n")
             self._out.file.flush()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the screen to somebody else; what was said so far stands above."""
+        self._flush(self._blocks.take())
+        if self._live is None:
+            yield
+            return
+        self._live.update(Text(""))
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live = Live(console=self._out, transient=True, refresh_per_second=12)
+            self._live.start()
+            self.wait("thinking")
 
     def wait(self, what: str) -> None:
         """Say what is going on while there is no text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
@@ -14,6 +15,7 @@ from weft.channels.place import HERE, is_address, is_everywhere, knows_token, sh
 from weft.channels.problems import problem
 from weft.channels.traffic import Metrics, RateLimit
 
+_log = logging.getLogger(__name__)
 GONE = 499
 """The status of a request whose client went away."""
 OPEN = "/api/health"
@@ -50,6 +52,7 @@ class Guard:
             refusal = self._refusal(scope)
             body = None if refusal else await self._body(scope, receive)
             if refusal or body is None:
+                _log.debug("request refused", extra={"status": refusal.status_code if refusal else 413})
                 await (refusal or self._too_large())(scope, receive, noted)
             else:
                 await self._app(scope, _Again(body, receive), noted)

@@ -18,10 +18,10 @@ from weft.errors import ChannelError
 from weft.types.post import Inbound, Outbound
 
 if TYPE_CHECKING:
-    from telegram import Bot, Update
+    from telegram import Bot, CallbackQuery, Update
 
 _log = logging.getLogger(__name__)
-_WANTED = ("message", "edited_message")
+_WANTED = ("message", "edited_message", "callback_query")
 _REFUSED = "Telegram does not accept the token: check `telegram.token`."
 _LONGEST_WAIT = 60.0
 _PATIENCE = 300.0
@@ -72,6 +72,8 @@ class Telegram:
                 inbound = read(update)
                 if inbound is not None:
                     await submit(inbound)
+                if update.callback_query is not None:
+                    await self._pressed(update.callback_query.id)
                 offset = update.update_id + 1
 
     async def send(self, message: Outbound) -> None:
@@ -84,7 +86,7 @@ class Telegram:
             try:
                 await self._patiently(lambda: self._say(message, html, "HTML"))  # noqa: B023
             except self._sdk.error.BadRequest as error:
-                _log.warning("Telegram did not take the formatting of an answer: %s", error.message)
+                _log.warning("Telegram did not take the formatting of an answer: %s", error)
                 await self._once(lambda: self._say(message, plain, None))  # noqa: B023
             except self._sdk.error.TelegramError as error:
                 raise self._failed(error) from error
@@ -93,7 +95,27 @@ class Telegram:
         try:
             await self._bot.send_chat_action(chat_id=conversation, action="typing")
         except self._sdk.error.TelegramError as error:
-            _log.info("Telegram did not show that an answer is coming: %s", error.message)
+            _log.info("Telegram did not show that an answer is coming: %s", error)
+
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
+        """Ask with two buttons.
+
+        Raises:
+            ChannelError: Telegram did not take the question.
+        """
+        button, rows = self._sdk.InlineKeyboardButton, self._sdk.InlineKeyboardMarkup
+        keys = rows([[button("Yes", callback_data=yes), button("No", callback_data=no)]])
+        *before, last = plain_messages(question)
+        for text in before:
+            await self._once(lambda: self._bot.send_message(chat_id=conversation, text=text))  # noqa: B023
+        await self._once(lambda: self._bot.send_message(chat_id=conversation, text=last, reply_markup=keys))
+
+    async def _pressed(self, query_id: str) -> None:
+        """Let the button rest that somebody pressed."""
+        try:
+            await self._bot.answer_callback_query(query_id)
+        except self._sdk.error.TelegramError as error:
+            _log.info("Telegram did not let a button rest: %s", type(error).__name__)
 
     async def stop(self) -> None:
         self._stopped.set()
@@ -175,6 +197,8 @@ class Telegram:
 
 def read(update: Update) -> Inbound | None:
     """A message of somebody; None for what no person said, such as that somebody joined."""
+    if (pressed := update.callback_query) is not None:
+        return _pressed(update.update_id, pressed)
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot:
         return None
@@ -189,6 +213,20 @@ def read(update: Update) -> Inbound | None:
         name=message.from_user.full_name,
         kind=kind,  # type: ignore[arg-type]
         at=message.date,
+    )
+
+
+def _pressed(update_id: int, pressed: CallbackQuery) -> Inbound | None:
+    """A button is what it says: a yes or a no. Only our own have a text."""
+    if pressed.message is None or not pressed.data:
+        return None
+    return Inbound(
+        channel=Telegram.name,
+        conversation=str(pressed.message.chat.id),
+        sender=str(pressed.from_user.id),
+        text=pressed.data,
+        external_id=str(update_id),
+        name=pressed.from_user.full_name,
     )
 
 

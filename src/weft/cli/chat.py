@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from weft.app import connect
+from weft.channels.chat import TerminalConsent, piped_lines, typed_lines
 from weft.channels.chat import chat as converse
-from weft.channels.chat import piped_lines, typed_lines
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, err, out, run, settings
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
@@ -58,16 +59,17 @@ def chat(
     async def work() -> int:
         assistant = await connect(config)
         try:
-            conversation = await Conversation.open(assistant, PERSON, "chat", session_id=session)
+            is_typed = sys.stdin.isatty()
+            consent = TerminalConsent(out) if is_typed else None
+            person = replace(PERSON, ask=consent.ask) if consent else PERSON
+            conversation = await Conversation.open(assistant, person, "chat", session_id=session)
             if new:
                 await conversation.begin_anew()
             for turn in await conversation.interrupted():
                 told = escape(printable(turn.text))
                 err.print(f"[yellow]This was not answered, because the program ended:[/] {told}")
-            lines = piped_lines()
-            if sys.stdin.isatty():
-                lines = typed_lines(await _greet(conversation), out)
-            return await converse(_Talk(conversation), lines, out, err)
+            lines = typed_lines(await _greet(conversation), out) if is_typed else piped_lines()
+            return await converse(_Talk(conversation), lines, out, err, consent)
         finally:
             await assistant.close()
 

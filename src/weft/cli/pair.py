@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from weft.cli.memory import with_store
-from weft.cli.options import out
+from weft.cli.options import AsJson, out
+from weft.types.neutral import printable
 
 app = typer.Typer()
 
@@ -18,9 +21,13 @@ def pair(
     remove: Annotated[
         str, typer.Option("--remove", metavar="CHANNEL:SENDER", help="Let somebody in no longer.")
     ] = "",
+    denied: Annotated[bool, typer.Option("--denied", help="List who was turned away.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Let in the person who was given this code; without a code, list who is in."""
-    if remove:
+    if denied:
+        _show_denied(as_json=as_json)
+    elif remove:
         channel, _, sender = remove.partition(":")
         gone = with_store(lambda store: store.auth.unpair(channel, sender))
         out.print(f"{remove} may come in no longer." if gone else f"{remove} was not in.")
@@ -29,5 +36,21 @@ def pair(
         out.print(f"{paired.channel}:{paired.sender} may come in.")
     else:
         known = with_store(lambda store: store.auth.paired())
+        if as_json:
+            typer.echo(json.dumps([asdict(one) for one in known], ensure_ascii=False))
+            return
         lines = [f"{one.channel}:{one.sender}" for one in known]
         out.print("\n".join(lines) or "Nobody was let in yet.")
+
+
+def _show_denied(*, as_json: bool) -> None:
+    rows = with_store(lambda store: store.auth.denied())
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], ensure_ascii=False, default=str))
+        return
+    for row in rows:
+        times = "once" if row.count == 1 else f"{row.count} times"
+        at = f"{row.last_at.astimezone():%Y-%m-%d %H:%M}"
+        out.print(printable(f"{row.channel}:{row.sender} {times}, last {at}: {row.why}"), markup=False)
+    if not rows:
+        out.print("Nobody was turned away.")

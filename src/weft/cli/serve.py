@@ -18,8 +18,9 @@ import typer
 from weft.app import connect, http_token, make_channels, make_folder, make_service
 from weft.channels.base import Channel
 from weft.channels.place import check_place
+from weft.cli.logs import log_to_stderr
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
-from weft.config import Config
+from weft.config import Config, LogFormat, LogLevel
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.assistant import App
 from weft.gateway.background import learn_from_idle, tell_tasks
@@ -55,11 +56,17 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="Its port; 0: a free one.")
     ] = None,
+    log_level: Annotated[
+        LogLevel | None, typer.Option("--log-level", help="How much to log to stderr.")
+    ] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option("--log-format", help="Lines for people, or JSON for programs.")
+    ] = None,
     print_unit: Annotated[
         bool, typer.Option("--print-unit", help="Print a systemd unit for this, and stop.")
     ] = False,
 ) -> None:
-    """Stay on: answer on all channels of the settings, tell tasks and news, learn from what was said."""
+    """Stay on: answer on all channels of the settings, tell tasks, learn from what was said."""
     if print_unit:
         home = os.environ.get("WEFT_HOME")
         environment = f"Environment=WEFT_HOME={home}\n" if home else ""
@@ -69,7 +76,9 @@ def serve(
     http = replace(
         config.http, host=host or config.http.host, port=config.http.port if port is None else port
     )
-    config = replace(config, http=http)
+    logs = replace(config.logs, level=log_level or config.logs.level, format=log_format or config.logs.format)
+    config = replace(config, http=http, logs=logs)
+    log_to_stderr(config.logs)
     with only_one(config):
         run(_serve(config))
 

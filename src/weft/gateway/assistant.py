@@ -28,12 +28,16 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message, ToolDefinition
 from weft.types.recipe import Recipe
-from weft.types.records import OpenTurn, Session, SessionRule
+from weft.types.records import OpenTurn, Session, SessionRule, Waiting
 from weft.types.reply import Done, Event, Reply
 from weft.types.rules import ToolRule
 
 OWNER = Caller(agent_id="weft", channel="app", sender_id="owner")
 """Whose messages these are if nobody says otherwise."""
+
+
+Steering = Callable[[], Sequence[Waiting]]
+"""What a person wrote since a turn began and that it should know."""
 
 
 class Kept(Store, Protocol):
@@ -90,8 +94,9 @@ class Question:
 
     A program may bring instructions of its own, tools that run at the program, and the steps that were done
     for the message before; `logged` of the message and these are in the log already. `is_opened` says that
-    `session` is the id of an open session of the caller's, and needs no look. What nobody said has another
-    `origin`; `blocks` are the ids of memory blocks that are shown this time.
+    `session` is the id of an open session of the caller's, and needs no look. A message from the inbox is
+    answered there by whatever ends the turn; `steering` gives what comes in while it runs.
+    What nobody said has another `origin`; `blocks` are the ids of memory blocks that are shown this time.
     """
 
     text: str
@@ -105,6 +110,7 @@ class Question:
     tools: tuple[ToolDefinition, ...] = ()
     steps: tuple[Message, ...] = ()
     logged: int = 0
+    steering: Steering | None = None
     origin: str = "user"
     blocks: tuple[str, ...] = ()
 
@@ -251,6 +257,7 @@ class App:
             steps=question.steps,
             logged=question.logged,
             inbox_id=question.inbox_id,
+            steering=question.steering,
             origin=question.origin,
         )
 

@@ -60,7 +60,7 @@ async def learn_from(app: App, session: Session) -> None:
     try:
         learned = await learn_facts(app.provider, recipe, messages)
     except ProviderError as error:
-        _log.warning("no facts were taken from a conversation: %s", error)
+        _log.warning("no facts were taken from a conversation: %s", error, extra={"session": session.id})
         return
     for fact in learned:
         try:
@@ -68,7 +68,7 @@ async def learn_from(app: App, session: Session) -> None:
             sender = f"{session.channel}:{session.sender}"
             await store.facts.set(sender, fact.key, fact.value, by_model=True, source=source)
         except StoreError as error:
-            _log.info("a fact was not kept: %s", error)
+            _log.info("a fact was not kept: %s", error, extra={"session": session.id})
 
 
 async def pause(stopped: asyncio.Event, seconds: float) -> None:

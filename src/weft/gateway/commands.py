@@ -96,6 +96,10 @@ async def _tools(conversation: Conversation, rest: str) -> str:
     return "\n".join(lines) or "No tools are offered to this model."
 
 
+async def _agree(_: Conversation, rest: str) -> str:
+    return "I am not asking you anything at the moment."
+
+
 def _table(receipt: Receipt) -> str:
     """A receipt as a Markdown table, with what was left out below it."""
     share = receipt.total_tokens / receipt.limit if receipt.limit else 0
@@ -134,5 +138,7 @@ COMMANDS = {
     "tasks": Command("lists what is pending for you.", show_tasks),
     "cancel": Command("cancels a task: `/cancel ID`.", cancel_task),
     "last": Command("shows the last answer once more.", show_last),
+    "yes": Command("agrees to what the assistant asks.", _agree),
+    "no": Command("does not agree.", _agree),
     "reload": Command("reads instructions and skills anew.", reload),
 }

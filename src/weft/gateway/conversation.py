@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from weft.gateway.assistant import App, Question
+from weft.gateway.assistant import App, Question, Steering
 from weft.providers.base import Provider
 from weft.tools.base import Caller
 from weft.types.context import Context
@@ -50,11 +50,17 @@ class Conversation:
         return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
 
     async def say(
-        self, text: str, *, inbox_id: str = "", origin: str = "user", blocks: tuple[str, ...] = ()
+        self,
+        text: str,
+        *,
+        inbox_id: str = "",
+        steering: Steering | None = None,
+        origin: str = "user",
+        blocks: tuple[str, ...] = (),
     ) -> AsyncGenerator[Event]:
-        """The answer to a message, as it comes. One that nobody said has another `origin`.
+        """The answer to a message, as it comes; `steering` gives what is said meanwhile.
 
-        Blocks that are named by their ids are shown this time.
+        What nobody said has another `origin`. Blocks that are named by their ids are shown this time.
         """
         question = Question(
             text=text,
@@ -62,6 +68,7 @@ class Conversation:
             caller=self.caller,
             provider=self.provider,
             inbox_id=inbox_id,
+            steering=steering,
             origin=origin,
             blocks=blocks,
         )

@@ -127,8 +127,11 @@ def entries_in(data: bytes) -> list[Entry]:
             found = [_of_atom(entry) for entry in root.iterfind(f"{_ATOM}entry")]
         else:
             raise ChannelError("The feed is neither RSS 2.0 nor Atom.")
-    except (ParseError, ValueError, LookupError) as error:
-        raise ChannelError(f"The feed cannot be understood ({error}).") from error
+    except ParseError as error:  # its words could quote the feed
+        line, column = error.position
+        raise ChannelError(f"The feed is no XML, or breaks off: line {line}, column {column}.") from error
+    except (ValueError, LookupError) as error:
+        raise ChannelError(f"The feed cannot be understood ({type(error).__name__}).") from error
     return list({entry.id: entry for entry in reversed(found)}.values())
 
 

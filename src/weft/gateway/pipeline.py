@@ -12,22 +12,29 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, Protocol
 
 from weft.errors import ChannelError, WeftError
 from weft.gateway.assistant import App
 from weft.gateway.clean import sanitise
 from weft.gateway.commands import is_command, run_command
+from weft.gateway.consent import Asked
 from weft.gateway.conversation import Conversation
 from weft.tools.base import Caller
 from weft.types.post import Inbound, Outbound, Seen
+from weft.types.private import Content
 from weft.types.records import Delivery, Waiting
 
 _log = logging.getLogger(__name__)
 
+_STRANGE = "neither allowed nor paired"
 _MOST_LINES = 1000
 """So many conversations are held between messages; of others the store has all that matters."""
+
+_CODE_SECONDS = 60.0
+"""A stranger who writes on and on is answered once in so long."""
 
 EDITED = "I saw that you changed a message. I go by what was sent first: please send it again as a new one."
 UNSUPPORTED = "I can read text only, so far. Please write what you mean."
@@ -53,13 +60,21 @@ class Channel(Protocol):
 
     async def typing(self, conversation: str) -> None: ...
 
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """How many turns run at once, how many messages of one conversation may wait, and for how long to try."""
+    """How many turns run at once, how many messages of one conversation may wait, and for how long to try.
+
+    A message that comes `while_running` a turn of its conversation waits for its own turn, or it steers: the
+    model reads it before its next round. A question to agree to something is a no after `consent_seconds`.
+    """
 
     at_once: int = 8
     max_waiting: int = 20
+    while_running: Literal["wait", "steer"] = "wait"
+    consent_seconds: float = 300.0
     typing_seconds: float = 4.0
     attempts: int = 8
     stop_seconds: float = 60.0
@@ -67,11 +82,16 @@ class GatewaySettings:
 
 @dataclass(slots=True)
 class _Line:
-    """The messages of one conversation, in the order in which they are answered."""
+    """The messages of one conversation, in the order in which they are answered.
+
+    While a turn runs the first of them is its own, and `asked` is what it asks the person.
+    """
 
     waiting: deque[Waiting] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
     conversation: Conversation | None = None
+    asked: Asked | None = None
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Gateway:
@@ -92,6 +112,7 @@ class Gateway:
         self._slots = asyncio.Semaphore(self._settings.at_once)
         self._outgoing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._held: dict[tuple[str, str], float] = {}
+        self._turned_away: dict[tuple[str, str], float] = {}
         self._to_send = asyncio.Event()
         self._stopping = False
 
@@ -100,12 +121,17 @@ class Gateway:
     async def submit(self, message: Inbound, seen: Sequence[Seen] = ()) -> bool:
         """Take a message over. When this returns it is safe. False if it was known already.
 
-        A stream also says what it has `seen`, which is kept together with the message.
+        What somebody says who may not come in is never kept, not even until they are told so. What a stream
+        has `seen` is kept together with the notice that tells it.
         """
         store = await self._app.store.get()
+        if not await self._may(message):
+            message = replace(message, text="", name="")
         inbox_id = await store.post.receive(message, seen)
         if inbox_id is None:
             return False
+        told = {"channel": message.channel, "kind": message.kind, "text": Content(message.text)}
+        _log.info("message received", extra=told)
         await self._queue(Waiting(id=inbox_id, message=message))
         return True
 
@@ -125,7 +151,11 @@ class Gateway:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
+        if line.asked is not None and message.kind == "text" and line.asked.settle(message.text):
+            await self._answer(waiting, "")
+            return
         if len(line.waiting) >= self._settings.max_waiting and message.kind != "notice":
+            _refused(message, "too many are waiting")
             await self._answer(waiting, BUSY.format(count=len(line.waiting)))
             return
         line.waiting.append(waiting)
@@ -168,13 +198,14 @@ class Gateway:
             await self._answer(waiting, polite)
             return
         if line.conversation is None:
-            line.conversation = await self._conversation(message)
+            line.conversation = await self._conversation(line, message)
         if message.kind == "text" and is_command(text):
             await self._answer(waiting, await run_command(line.conversation, text))
             return
+        say = partial(line.conversation.say, inbox_id=waiting.id, origin=message.origin)
         async with self._typing(message):
-            origin, blocks = message.origin, message.blocks
-            async for _ in line.conversation.say(text, inbox_id=waiting.id, origin=origin, blocks=blocks):
+            steering = partial(_since, line) if self._settings.while_running == "steer" else None
+            async for _ in say(text, steering=steering, blocks=message.blocks):
                 pass
         self._to_send.set()
 
@@ -186,19 +217,49 @@ class Gateway:
 
     async def _turn_away(self, waiting: Waiting) -> None:
         store, message = await self._app.store.get(), waiting.message
+        _refused(message, _STRANGE)
+        await store.post.refuse(waiting.id, _STRANGE)
         if message.kind == "notice":  # nobody asked to come in: they get no code
-            await store.post.refuse(waiting.id, "neither allowed nor paired")
-            _log.warning("%s:%s is neither allowed nor paired: no notice", message.channel, message.sender)
+            _log.warning("a notice was told to nobody: whom it is for is %s", _STRANGE)
             return
+        who, now = (message.channel, message.sender), time.monotonic()
+        if self._turned_away.get(who, -_CODE_SECONDS) + _CODE_SECONDS > now:
+            return  # they have a code
+        if len(self._turned_away) >= _MOST_LINES:
+            self._turned_away.clear()
+        self._turned_away[who] = now
         code = await store.auth.offer_pairing(message.channel, message.sender)
-        await store.post.refuse(waiting.id, "neither allowed nor paired")
         text = STRANGER.format(code=code)
         await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
         self._to_send.set()
 
-    async def _conversation(self, message: Inbound) -> Conversation:
-        caller = Caller(agent_id="weft", channel=message.channel, sender_id=message.sender)
+    async def _conversation(self, line: _Line, message: Inbound) -> Conversation:
+        caller = Caller(
+            agent_id="weft",
+            channel=message.channel,
+            sender_id=message.sender,
+            ask=partial(self._ask, line, message),
+        )
         return await Conversation.open(self._app, caller, message.conversation)
+
+    async def _ask(self, line: _Line, place: Inbound, question: str) -> bool:
+        """Whether the person of a conversation agrees. Who does not answer in time does not."""
+        channel = self._channels.get(place.channel)
+        if channel is None or self._stopping:
+            return False
+        async with line.asking:
+            asked = line.asked = Asked()
+            try:
+                await channel.ask(place.conversation, question, yes=asked.yes, no=asked.no)
+                async with asyncio.timeout(self._settings.consent_seconds):
+                    return await asked.answer
+            except TimeoutError:
+                return False
+            except ChannelError as error:
+                _log.warning("a question could not be asked: %s", error)
+                return False
+            finally:
+                line.asked = None
 
     async def _answer(self, waiting: Waiting, text: str) -> None:
         await (await self._app.store.get()).post.answer(waiting.id, text)
@@ -282,6 +343,9 @@ class Gateway:
         """Let running turns come to their end and send their answers; what waits stays for the next start."""
         self._stopping = True
         self._to_send.set()
+        for line in self._lines.values():
+            if line.asked is not None:
+                line.asked.end(agreed=False)
         workers = [line.worker for line in self._lines.values() if line.worker is not None]
         if workers:
             _, late = await asyncio.wait(workers, timeout=self._settings.stop_seconds)
@@ -294,3 +358,22 @@ class Gateway:
             self._send_soon(delivery)
         if self._outgoing:
             await asyncio.wait(list(self._outgoing.values()), timeout=self._settings.stop_seconds)
+
+
+def _since(line: _Line) -> list[Waiting]:
+    """What was written since the turn of a line began, up to what is not plain text. It leaves the line."""
+    taken = []
+    while len(line.waiting) > 1 and _is_plain(line.waiting[1].message):
+        waiting = line.waiting[1]
+        del line.waiting[1]
+        text = sanitise(waiting.message.text).text
+        taken.append(replace(waiting, message=replace(waiting.message, text=text)))
+    return taken
+
+
+def _is_plain(message: Inbound) -> bool:
+    return message.kind == "text" and bool(message.text.strip()) and not is_command(message.text)
+
+
+def _refused(message: Inbound, reason: str) -> None:
+    _log.info("message refused", extra={"channel": message.channel, "kind": message.kind, "reason": reason})

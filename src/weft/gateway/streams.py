@@ -291,7 +291,8 @@ async def watch(stream: Stream, stopped: asyncio.Event) -> None:
         except WeftError as error:
             if str(error) != told:
                 told = str(error)
-                _log.warning("the stream %s: %s It is tried again.", stream.settings.name, told)
+                why = told if isinstance(error, ChannelError) else error  # others may quote what was found
+                _log.warning("the stream %s: %s It is tried again.", stream.settings.name, why)
         finally:
             looking.cancel()
             ending.cancel()

@@ -278,7 +278,7 @@ class BlockDoc:
                     with guarded(f"A subscriber of the block {self.label!r} failed"):
                         callback(change)
                 except StoreError as error:
-                    _log.warning("%s", error, exc_info=error.__cause__)
+                    _log.warning("what listens to a block failed: %s", error, exc_info=error.__cause__)
 
     @contextmanager
     def _loro(self, done: str) -> Iterator[None]:

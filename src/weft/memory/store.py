@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -55,6 +56,12 @@ class MemoryStore:
         self._cache = BlockCache(rows, size=cache_size)
         self._door = Door(rows, self._cache, consent or RefuseAll())
         self._shown = Shown()
+
+    def asking(self, consent: Consent) -> MemoryStore:
+        """The same memory, with somebody who can agree to writes that need it."""
+        asking = copy(self)
+        asking._door = Door(self._rows, self._cache, consent)
+        return asking
 
     # --- blocks
 

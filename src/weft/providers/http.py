@@ -91,7 +91,9 @@ class HttpProvider:
                 if shown or attempt == self._settings.retries:
                     raise ProviderError(str(error)) from error
                 wait = error.wait if error.wait is not None else random.uniform(0.5, 1) * 2**attempt  # noqa: S311
-                _log.warning("%s Trying again in %.1f seconds.", error, wait)
+                _log.warning(
+                    "Trying again in %.1f seconds: %s", wait, error, extra={"provider": self._vendor.name}
+                )
                 await asyncio.sleep(wait)
 
     async def _once(self, body: bytes, model: str) -> AsyncGenerator[Event]:

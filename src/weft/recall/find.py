@@ -9,6 +9,7 @@ from dataclasses import replace
 from weft.errors import StoreError
 from weft.recall.embed import Embedder, packed
 from weft.recall.fuse import ranked
+from weft.spans import begin
 from weft.store.base import Scope, SearchIndex, VectorIndex
 from weft.types.records import Candidate, MemorySearchResult, SearchMode, SearchOptions
 
@@ -33,6 +34,12 @@ class Finder:
         Raises:
             StoreError: it was asked for by meaning, and there is no embedder.
         """
+        with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
+            found = await self._search(query, scope, options)
+            span.set({"gen_ai.memory.record.count": len(found)})
+            return found
+
+    async def _search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
         mode = self._mode(options.mode)
         if options.limit <= 0 or not options.content_types:
             return []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from weft.recall.rank import relevance
+from weft.spans import begin
 from weft.types.records import Candidate, Recalled, SearchContentType
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
@@ -28,8 +29,12 @@ class Past:
         self._store = store
 
     async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
-        found = await self._store.lines(query, sender=sender, without_session=session_id, limit=limit * _MANY)
-        return best(query, found, limit)
+        with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
+            many = limit * _MANY
+            found = await self._store.lines(query, sender=sender, without_session=session_id, limit=many)
+            lines = best(query, found, limit)
+            span.set({"gen_ai.memory.record.count": len(lines)})
+            return lines
 
 
 def best(query: str, found: Sequence[Candidate], limit: int) -> list[Recalled]:

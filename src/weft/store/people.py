@@ -8,7 +8,7 @@ from typing import Protocol
 
 from weft.store.base import Facts, Summaries, Tasks
 from weft.types.post import Inbound, Outbound, Seen
-from weft.types.records import Delivery, Paired, Task, Waiting
+from weft.types.records import Delivery, Denial, Paired, Task, Waiting
 
 
 class PeopleFacts(Facts, Protocol):
@@ -116,6 +116,8 @@ class Auth(Protocol):
     async def paired(self) -> Sequence[Paired]: ...
 
     async def unpair(self, channel: str, sender: str) -> bool: ...
+
+    async def denied(self, *, limit: int = 100) -> Sequence[Denial]: ...
 
     async def new_token(self, name: str) -> str: ...
 

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 from weft.errors import StoreError, ToolError
+from weft.memory.permission import Action, ConsentRequest
 from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
 from weft.tools.base import Caller, Tool
 from weft.tools.function import tool_from
+from weft.types.neutral import one_line
 
 SOURCE = "Weft itself"
 _PAGE = 16_000
 _NOTE = 100
 """Characters of a page that say where to read on."""
 _MOST = 20
+_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """The person in the conversation, who is asked to agree to a change of a block that wants this."""
+
+    caller: Caller
+    change: str
+
+    async def ask(self, request: ConsentRequest) -> bool:
+        if self.caller.ask is None:
+            return False
+        what = "add to" if request.action is Action.APPEND else "change"
+        return await self.caller.ask(
+            f"May I {what} the memory block “{one_line(request.label)}”?\n\n{self.change}"
+        )
 
 
 class MemoryTools:
@@ -24,7 +45,7 @@ class MemoryTools:
 
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
-        self._appending = asyncio.Lock()
+        self._appending: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def memory_append(self, label: str, text: str, caller: Caller) -> str:
         """Add text to the end of a memory block, on a line of its own.
@@ -33,9 +54,11 @@ class MemoryTools:
             label: The block's label, as in its tag.
             text: What to add.
         """
-        async with self._appending:  # calls run side by side: each must see the line before its own
-            before = await self._memory.get_rendered_content(caller.agent_id, label)
-            await self._memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
+        memory = self._memory.asking(_Person(caller, _quoted("+", text)))
+        # Calls run side by side: each must see the line before its own.
+        async with self._appending.setdefault((caller.agent_id, label), asyncio.Lock()):
+            before = await memory.get_rendered_content(caller.agent_id, label)
+            await memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
         return await _now(self._memory, caller, label)
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
@@ -46,7 +69,9 @@ class MemoryTools:
             old: The text to replace, exactly as it stands in the block.
             new: What to put in its place; empty to remove it.
         """
-        if not await self._memory.replace_in_block(caller.agent_id, label, old, new):
+        change = "\n".join(_quoted(mark, text) for mark, text in (("-", old), ("+", new)) if text)
+        memory = self._memory.asking(_Person(caller, change))
+        if not await memory.replace_in_block(caller.agent_id, label, old, new):
             raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
         return await _now(self._memory, caller, label)
 
@@ -135,6 +160,12 @@ async def _now(memory: MemoryStore, caller: Caller, label: str) -> str:
     if text is None:
         raise StoreError(f"There is no block {label!r} any more.")
     return f"done: {label!r} has {len(text)} characters now"
+
+
+def _quoted(mark: str, text: str) -> str:
+    """What would be written, as a person reads it: its beginning, each line marked."""
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return "\n".join(f"    {mark} {line}" for line in shown.splitlines())
 
 
 def _when(at: datetime | None) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["McpSettings", "McpTools", "tool_name"]
 
 _log = logging.getLogger(__name__)
+_NO_TOOLS = "An MCP server has no tools to offer: %s"
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
@@ -101,7 +102,7 @@ class _Server:
             try:
                 await self._ready()
             except ToolError as error:
-                _log.info("%s", error)
+                _log.info(_NO_TOOLS, error, extra={"server": self._server.name})
         return self._offered or ()
 
     @property
@@ -130,7 +131,7 @@ class _Server:
         except ToolError as error:
             if process is self._process:
                 self._process, self._failed = None, (time.monotonic(), str(error))
-                _log.warning("%s", error)
+                _log.warning(_NO_TOOLS, error, extra={"server": self._server.name})
             raise ToolError(str(error)) from error
         self._failed, self._offered = None, tuple(map(self._tool, listed))
         return process

@@ -12,6 +12,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextvars import Context
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -57,8 +58,10 @@ class McpProcess:
         self._stderr = _Tail()
         self._mark = secrets.token_hex(16)
         self.ready: asyncio.Future[tuple[Tool, ...]] = self._loop.create_future()
-        self.owner = asyncio.create_task(self._run(), name=f"mcp {server.name}")
-        self.owner.add_done_callback(self._ended)
+        # It outlives the turn that starts it, and what it logs is not of that turn.
+        alone = Context()
+        self.owner = asyncio.create_task(self._run(), name=f"mcp {server.name}", context=alone)
+        self.owner.add_done_callback(self._ended, context=alone)
 
     @property
     def usable(self) -> bool:

@@ -19,6 +19,7 @@ from weft.tools.execute import Bench, run
 from weft.tools.process import ExecutionSettings
 from weft.types.message import ToolDefinition
 from weft.types.neutral import one_line
+from weft.types.private import Private
 from weft.types.recipe import Reload
 from weft.workspace.files import FileAt, FileReader, FileText, file_at
 from weft.workspace.skills import Skill, Skills
@@ -35,6 +36,7 @@ READ_SKILL = ToolDefinition(
     },
 )
 _log = logging.getLogger(__name__)
+_WITHOUT_TOOLS = "The skill %r is used without its tools: %s"
 
 LoadSkills = Callable[[], Awaitable[Skills]]
 
@@ -139,10 +141,12 @@ class SkillTools:
         known = self._parsed.get(file.path)
         if known is None or known[0] != file:
             # In a thread, since the file may be a megabyte long.
-            said = await asyncio.to_thread(_parse, skill.name, file)
-            known = self._parsed[file.path] = (file, said)
+            said = await asyncio.to_thread(_parse, file)
             if isinstance(said, str):
-                _log.warning("%s", said, extra={"layer": "skills", "path": file.path})
+                extra = {"layer": "skills", "path": file.path}
+                _log.warning(_WITHOUT_TOOLS, skill.name, Private(said), extra=extra)
+                said = _WITHOUT_TOOLS % (skill.name, said)
+            known = self._parsed[file.path] = (file, said)
         return known[1]
 
     def _tools_of(self, skill: Skill, descriptor: Descriptor) -> list[Tool]:
@@ -162,7 +166,8 @@ class SkillTools:
         ]
 
 
-def _parse(skill: str, file: FileText) -> Descriptor | str:
+def _parse(file: FileText) -> Descriptor | str:
+    """What a file says, or why it cannot be used."""
     reason = file.warning
     if file.text is not None:
         try:
@@ -173,7 +178,7 @@ def _parse(skill: str, file: FileText) -> Descriptor | str:
             # A name that was mended where it is not UTF-8 is no longer the name that was meant.
             if not file.warning:
                 return descriptor
-    return f"The skill {skill!r} is used without its tools: {reason}"
+    return reason
 
 
 async def _run(tool: str, bench: Bench, arguments: Mapping[str, Any], caller: Caller) -> str:

@@ -13,6 +13,7 @@ from weft.types.neutral import one_line
 from weft.types.records import Task
 
 SOURCE = "Weft itself"
+_UNTOLD = "They cannot be told unasked here: it stays in their list of pending tasks until it is cancelled."
 ZoneOf = Callable[[str], Awaitable[str]]
 """The time zone of a person."""
 
@@ -31,17 +32,20 @@ class TaskTools:
             due: When, on their own clock: YYYY-MM-DD HH:MM. Empty for a task without a time.
             repeat: once, daily, weekdays, weekly, monthly, or five fields of cron.
         """
+        # Without a place nobody can be told unasked: then the task stays pending, and is shown in every turn.
+        place = caller.channel if caller.conversation else ""
         task_id = await self._tasks.add(
             caller.sender,
             text,
             _time(due),
             repeat,
             zone=await self._zone_of(caller.sender),
-            channel=caller.channel,
+            channel=place,
             conversation=caller.conversation,
         )
         kept = next((task for task in await self._tasks.list(caller.sender) if task.id == task_id), None)
-        return f"kept: {line(kept)}" if kept else f"kept as {task_id[:8]}"
+        told = f"kept: {line(kept)}" if kept else f"kept as {task_id[:8]}"
+        return told if place or not due else f"{told}. {_UNTOLD}"
 
     async def list_tasks(self, caller: Caller) -> str:
         """List the person's pending tasks with their ids."""

@@ -11,12 +11,15 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from time import monotonic
 
 from weft.errors import WeftError, did_you_mean
+from weft.spans import NOTHING, Span
 from weft.store.base import Turns
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Ask, Caller, Tool
 from weft.tools.registry import Offered
 from weft.tools.rules import RuleWatch
+from weft.turn.trace import calling
 from weft.types.message import Message, ToolCall
 from weft.types.reply import Event, Reply, ToolFinished, ToolStarted
 from weft.types.rules import ToolRule
@@ -39,9 +42,39 @@ class ToolLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
+    """What came of a call, and the kind of its error, if it failed."""
+
     text: str
-    failed: bool = False
+    error: str = ""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.error)
+
+
+class _Clock:
+    """The time that a call has. It stands still while a person is asked: they may take longer than a tool."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._end, self._asking = seconds, monotonic() + seconds, 0
+
+    def left(self) -> float:
+        return self._seconds if self._asking else self._end - monotonic()
+
+    def stopped_while(self, ask: Ask | None) -> Ask | None:
+        if ask is None:
+            return None
+
+        async def asked(question: str) -> bool:
+            started, self._asking = monotonic(), self._asking + 1
+            try:
+                return await ask(question)
+            finally:
+                self._asking -= 1
+                self._end += monotonic() - started
+
+        return asked
 
 
 class Actor:
@@ -55,8 +88,10 @@ class Actor:
         limits: ToolLimits,
         caller: Caller,
         kept: Turns | None = None,
+        span: Span = NOTHING,
     ) -> None:
         self._offered, self._limits, self._caller, self._kept = offered, limits, caller, kept
+        self._span = span
         self._watch = RuleWatch(rules)
         self.warnings = (*offered.warnings, *self._watch.unmet([d.name for d in offered.definitions]))
         self._names = {clean.name(each.name): each.name for each in offered.definitions}
@@ -106,7 +141,8 @@ class Actor:
                 yield ToolStarted(call)
                 refusal = self._watch.refusal(call.name)
                 if refusal is not None:
-                    self._outcomes[at] = _Outcome(f"error: {refusal}", failed=True)
+                    _log.info("tool refused", extra={"tool": self._known(call)})
+                    self._outcomes[at] = _Outcome(f"error: {refusal}", "refused")
                     yield ToolFinished(call, self._outcomes[at].text, failed=True)
                     continue
                 self._watch.called(call.name)
@@ -132,38 +168,56 @@ class Actor:
                 yield ToolFinished(call, outcome.text, failed=outcome.failed)
 
     async def _run(self, call: ToolCall) -> _Outcome:
+        """One call, of which the log and the spans tell."""
+        with calling(call, self._known(call), self._span) as called:
+            outcome = await self._timed(call)
+            called.error, called.result = outcome.error, outcome.text
+        return outcome
+
+    def _known(self, call: ToolCall) -> str:
+        """The name of a tool of ours: what else a model may call is its own invention."""
+        return call.name if call.name in self._offered.tools else "unknown"
+
+    async def _timed(self, call: ToolCall) -> _Outcome:
         """One call within its time. A tool that does not end when it must is left behind."""
         tool = self._offered.tools.get(call.name)
         if tool is None:
             names = [definition.name for definition in self._offered.definitions]
-            return _Outcome(f"error: there is no tool {call.name!r}: {did_you_mean(call.name, names)}", True)
-        work = asyncio.create_task(self._contained(tool, call))
+            told = f"error: there is no tool {call.name!r}: {did_you_mean(call.name, names)}"
+            return _Outcome(told, "unknown_tool")
+        clock = _Clock(self._limits.seconds)
+        caller = replace(self._caller, ask=clock.stopped_while(self._caller.ask))
+        work = asyncio.create_task(self._contained(tool, call, caller))
         try:
-            done, _ = await asyncio.wait({work}, timeout=self._limits.seconds)
+            while not work.done() and (left := clock.left()) > 0:
+                await asyncio.wait({work}, timeout=left)
+            in_time = work.done()
         finally:
             await _stopped({work})
-        if done:
+        if in_time:
             return work.result()
-        return _Outcome(f"error: it took longer than {self._limits.seconds:g} seconds and was ended.", True)
+        told = f"error: it took longer than {self._limits.seconds:g} seconds and was ended."
+        return _Outcome(told, "timeout")
 
-    async def _contained(self, tool: Tool, call: ToolCall) -> _Outcome:
+    async def _contained(self, tool: Tool, call: ToolCall, caller: Caller) -> _Outcome:
         """One call: an error of any kind is told to the model."""
         try:
-            text = await tool.run(call.arguments, self._caller)
+            text = await tool.run(call.arguments, caller)
             return _Outcome(await self._within_limit(call.name, text))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            failed = "error: the tool failed: something that it waited for was cancelled"
+            failed, kind = "error: the tool failed: something that it waited for was cancelled", "cancelled"
         except WeftError as error:
-            failed = f"error: {error}"
+            failed, kind = f"error: {error}", type(error).__name__
         except SystemExit as error:  # a library may mean to end its own program, and it would end ours
-            failed = f"error: the tool failed: SystemExit: {error}"
+            failed, kind = f"error: the tool failed: SystemExit: {error}", "SystemExit"
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code: the turn goes on
             _log.exception("the tool %s failed", call.name, extra={"tool": call.name})
-            failed = f"error: the tool failed: {type(error).__name__}: {error}"
-        return _Outcome(await self._within_limit(call.name, failed), failed=True)
+            kind = type(error).__name__
+            failed = f"error: the tool failed: {kind}: {error}"
+        return _Outcome(await self._within_limit(call.name, failed), kind)
 
     async def _within_limit(self, tool: str, text: str) -> str:
         """The result as it is shown; the whole of a longer one is kept and can be read on."""

@@ -27,6 +27,7 @@ from weft.turn.history import Conversation, History, history_rule, read_history
 from weft.types.context import Context, ContextNeeds
 from weft.types.limits import ContextConfig, ModelContextLimits, ModelInfo
 from weft.types.message import Message, ToolDefinition
+from weft.types.private import Private
 from weft.types.receipt import Receipt
 from weft.types.recipe import HistoryRule, Recipe
 from weft.types.records import ActivityEntry
@@ -303,9 +304,9 @@ def _report(receipt: Receipt) -> None:
     for item in receipt.dropped:
         _log.info(
             "left out %s, %d tokens: %s",
-            item.title,
+            Private(item.title),
             item.tokens,
-            item.reason,
+            Private(item.reason),
             extra={"layer": item.layer, "tokens": item.tokens},
         )
     if receipt.over_limit:

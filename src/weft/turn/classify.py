@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from weft.errors import ProviderError
 from weft.providers.base import Provider
+from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.wire.models import known
@@ -63,7 +64,7 @@ async def classify(provider: Provider, message: str, *, model: str = "") -> tupl
     """The steps that a message needs; none if it is answered directly, or if nobody could say."""
     context = Context(system_prompt=_TASK, current_message=message, model=model or None)
     try:
-        told = (await provider.complete(context)).text
+        told = (await complete(provider, context)).text
     except ProviderError as error:
         _log.warning("the message could not be classified, so it is answered directly: %s", error)
         return ()

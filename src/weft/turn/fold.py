@@ -15,6 +15,7 @@ from weft.providers.base import Provider
 from weft.store.base import MessageLog
 from weft.tokens import count
 from weft.turn.classify import chosen_model
+from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
@@ -125,7 +126,7 @@ def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
             current_message="\n\n".join(parts),
             model=model or None,
         )
-        return (await provider.complete(context)).text
+        return (await complete(provider, context)).text
 
     return by
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from weft.store.base import Turns
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.records import OpenTurn
+from weft.types.records import OpenTurn, Waiting
 from weft.types.reply import Reply
 
 CANCELLED = "[The answer was cancelled here.]"
@@ -68,6 +68,15 @@ class Journal:
         self.unfinished.clear()
         if self.turns is not None:
             await self.turns.step(self.turn_id, *messages)
+
+    async def steered(self, waiting: Sequence[Waiting]) -> None:
+        """Take over what the person wrote meanwhile: it is part of this turn now, and answered with it."""
+        if waiting:
+            now = datetime.now(UTC)
+            said = [Message(role="user", content=each.message.text, timestamp=now) for each in waiting]
+            self.steps += said
+            if self.turns is not None:
+                await self.turns.step(self.turn_id, *said, inbox_ids=[each.id for each in waiting])
 
     async def finish(self, answer: Message | None, receipt: Receipt | None, *, reply: str = "") -> None:
         """Both sides of the exchange, what was done between them, and the receipt: at once.

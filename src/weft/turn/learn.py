@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from weft.errors import ProviderError
 from weft.providers.base import Provider
 from weft.turn.fold import transcript
+from weft.turn.trace import complete
 from weft.types.facts import problem_with
 from weft.types.message import Message
 from weft.types.recipe import Recipe
@@ -48,7 +49,7 @@ async def summarise(provider: Provider, recipe: Recipe, messages: Sequence[Messa
     if not said:
         return EMPTY
     try:
-        reply = await provider.complete(recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{said}"))
+        reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{said}"))
     except ProviderError as error:
         _log.warning("a conversation could not be summarised: %s", error)
         return unavailable(messages)
@@ -64,7 +65,7 @@ async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Mes
     said = spoken(messages)
     if not said:
         return []
-    reply = await provider.complete(recipe.one_shot(f"{FACTS_PROMPT}\n\n{said}"))
+    reply = await complete(provider, recipe.one_shot(f"{FACTS_PROMPT}\n\n{said}"))
     return facts_in(reply.text, messages)
 
 

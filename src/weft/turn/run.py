@@ -7,7 +7,7 @@ what happens, so that nothing is lost and nothing is answered twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,11 +23,13 @@ from weft.turn.act import Actor, ToolLimits
 from weft.turn.build import ContextBuilder
 from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, said
+from weft.turn.trace import TurnTrace
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
+from weft.types.records import Waiting
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.rules import ToolRule
 
@@ -41,8 +43,9 @@ class Turn:
 
     `model` is what is known of the model that answers, if that is more than its provider tells. Without
     `turns` nothing is remembered. `steps` is what the caller did for this message before, such as calls of
-    its own tools; `logged` of the message and these are in the log already. A message that nobody said has
-    another `origin`.
+    its own tools; `logged` of the message and these are in the log already. `steering` gives what the person
+    wrote meanwhile and is not answered yet: the model reads it before its next round.
+    A message that nobody said has another `origin`.
     """
 
     builder: ContextBuilder
@@ -58,6 +61,7 @@ class Turn:
     steps: tuple[Message, ...] = ()
     logged: int = 0
     inbox_id: str = ""
+    steering: Callable[[], Sequence[Waiting]] | None = None
     origin: str = "user"
 
 
@@ -73,31 +77,41 @@ async def run_turn(turn: Turn, message: str) -> AsyncGenerator[Event]:
         brought=turn.steps,
         logged=turn.logged,
     )
-    try:
-        await journal.begin(message)
-        async with aclosing(_answer(turn, message, journal)) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    journal.unfinished.append(event.text)
-                yield event
-    except (asyncio.CancelledError, GeneratorExit):
-        await journal.cancel()
-        raise
-    except Exception as error:
-        await journal.fail(str(error))
-        raise
+    with TurnTrace(turn.caller, turn.model or turn.provider.info, journal) as trace:
+        try:
+            await journal.begin(message)
+            trace.begun()
+            async with aclosing(_answer(turn, message, journal, trace)) as events:
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        journal.unfinished.append(event.text)
+                    yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            await journal.cancel()
+            raise
+        except Exception as error:
+            await journal.fail(str(error))
+            raise
 
 
-async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[Event]:
+async def _answer(turn: Turn, message: str, journal: Journal, trace: TurnTrace) -> AsyncGenerator[Event]:
     """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
-    turn = await _routed(turn, message)
-    offered = await _offered(turn, message)
-    first = await prepare(turn, message, offered)
+    with trace.current():
+        turn = await _routed(turn, message)
+        offered = await _offered(turn, message)
+        first = await prepare(turn, message, offered)
     context = _grown(first, journal, turn.builder.recipe) if turn.steps else first
-    actor = Actor(offered, rules=turn.rules, limits=turn.limits, caller=turn.caller, kept=turn.turns)
+    actor = Actor(
+        offered,
+        rules=turn.rules,
+        limits=turn.limits,
+        caller=turn.caller,
+        kept=turn.turns,
+        span=trace.span,
+    )
     replies: list[Reply] = []
     while True:
-        async with aclosing(turn.provider.stream(context)) as events:
+        async with aclosing(trace.chat(turn.provider, context)) as events:
             async for event in events:
                 if isinstance(event, Done):
                     replies.append(actor.understood(event.reply))
@@ -118,12 +132,15 @@ async def _answer(turn: Turn, message: str, journal: Journal) -> AsyncGenerator[
             await journal.step(*actor.results)
         if actor.ended or len(ours) < len(calls):
             break
+        if turn.steering is not None:
+            await journal.steered(turn.steering())
         if actor.exhausted:
             await journal.step(_note(_ENOUGH.format(rounds=actor.rounds)))
         context = _grown(first, journal, turn.builder.recipe)
     reply = _reply(actor, replies[-1], journal)
     receipt = _receipt(turn, first, context, actor, replies)
     is_step = len(replies) == actor.rounds
+    trace.answered(reply)
     await journal.finish(None if is_step else said(reply), receipt, reply=reply.text)
     yield Done(replace(reply, receipt=receipt))
 

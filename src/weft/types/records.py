@@ -332,6 +332,17 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Denial:
+    """Somebody who was turned away: how often, why, and when they last tried. What they said is not kept."""
+
+    channel: str
+    sender: str
+    why: str
+    count: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
     """Somebody who may come in, on one channel."""
 

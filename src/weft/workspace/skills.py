@@ -28,6 +28,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z
 _MAX_NAME, _MAX_DESCRIPTION, _MAX_FRONT_MATTER = 64, 1024, 65_536
 _TEXT_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _log = logging.getLogger(__name__)
+_UNREADABLE = "%s has front matter that cannot be read: %s."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +236,8 @@ def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
     try:
         return parse_skill(file.text, directory=directory, path=file.path)
     except ValueError as error:
-        reason = f"{file.path} has front matter that cannot be read: {error}."
-        _log.warning("%s", reason, extra={"layer": "skills", "path": file.path})
-        return LeftOut(name=directory, reason=reason, broken=True)
+        _log.warning(_UNREADABLE, file.path, error, extra={"layer": "skills", "path": file.path})
+        return LeftOut(name=directory, reason=_UNREADABLE % (file.path, error), broken=True)
 
 
 def _usable(skill: Skill | LeftOut, disabled: frozenset[str], absent: frozenset[str]) -> Skill | LeftOut:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
+from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Any
 
 import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
-from weft.types.records import Paired
+from weft.types.records import Denial, Paired
 
 CODE_MINUTES = 15
 _CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"
@@ -67,6 +69,20 @@ class SqliteAuth:
             return db.changes() > 0
 
         return await self._database.write(work)
+
+    async def denied(self, *, limit: int = 100) -> list[Denial]:
+        """Who was turned away, the one who tried last before the others."""
+        query = (
+            "select channel, sender, why, count(*), max(at) from denials group by channel, sender, why "
+            "order by 5 desc limit ?"
+        )
+        rows: list[Any] = await self._database.read(lambda db: list(db.execute(query, (limit,))))
+        return [
+            Denial(
+                channel=channel, sender=sender, why=why, count=count, last_at=datetime.fromtimestamp(at, UTC)
+            )
+            for channel, sender, why, count, at in rows
+        ]
 
     async def new_token(self, name: str) -> str:
         """A token for a program. It is shown here once and kept only as a hash; the name's old one ends."""

@@ -153,7 +153,8 @@ class Database:
         if job.future.cancelled():
             return None, None
         with connection:
-            return self._tried(job, connection)
+            outcome = self._tried(job, connection)
+        return outcome  # noqa: RET504 - returning inside would look as if the block could swallow an error
 
     def _borrow(self) -> apsw.Connection:
         with self._lock:

@@ -58,14 +58,19 @@ class SqliteTurns:
         await self._database.write(work)
         return turn_id
 
-    async def step(self, turn_id: str, *messages: Message) -> None:
-        """Keep what a turn did so far: calls before they are made, results as they come."""
+    async def step(self, turn_id: str, *messages: Message, inbox_ids: Sequence[str] = ()) -> None:
+        """Keep what a turn did so far: calls before they are made, results as they come.
+
+        Messages of the inbox that became part of the turn need no answer of their own any more.
+        """
         rows = [storable(message.to_json()) for message in messages]
 
         def work(db: apsw.Connection) -> None:
             count = db.execute("select count(*) from turn_steps where turn_id = ?", (turn_id,)).get
             for seq, row in enumerate(rows, count + 1):
                 db.execute("insert into turn_steps values(?, ?, ?)", (turn_id, seq, row))
+            for inbox_id in inbox_ids:
+                post.answer(db, inbox_id, "")
 
         await self._database.write(work)
 

@@ -1,0 +1,38 @@
+"""Asking a person to agree, in the middle of a turn, where they are: their next yes or no is the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+_YES = frozenset({"/yes", "yes", "y"})
+_NO = frozenset({"/no", "no", "n"})
+
+
+@dataclass(slots=True)
+class Asked:
+    """A question that waits for a yes or a no. An answer may name it, so that an old button means nothing."""
+
+    id: str = field(default_factory=lambda: uuid4().hex[:8])
+    answer: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    @property
+    def yes(self) -> str:
+        return f"/yes {self.id}"
+
+    @property
+    def no(self) -> str:
+        return f"/no {self.id}"
+
+    def settle(self, text: str) -> bool:
+        """Take a message as the answer, if it is one to this question."""
+        word, *more = text.lower().split() or [""]
+        if word not in _YES | _NO or more not in ([], [self.id]):
+            return False
+        self.end(agreed=word in _YES)
+        return True
+
+    def end(self, *, agreed: bool) -> None:
+        if not self.answer.done():
+            self.answer.set_result(agreed)

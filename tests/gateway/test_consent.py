@@ -1,0 +1,154 @@
+"""A block that wants a person to agree: they are asked where they are, and only their yes changes it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import weft
+from wired import Wire, gateway, said
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+
+
+def calling(name: str, number: int = 1, **arguments: str) -> weft.Reply:
+    call = weft.ToolCall(id=f"c{number}", name=name, arguments=arguments)
+    return weft.Reply(text="", tool_calls=(call,), stop_reason="tools")
+
+
+def appending(text: str = "likes tea", number: int = 1) -> weft.Reply:
+    return calling("memory_append", number, label="about", text=text)
+
+
+async def prepared(app: weft.App, permission: weft.Permission = weft.Permission.HUMAN) -> None:
+    memory = (await app.store.get()).memory
+    await memory.create_block("weft", "about", permission=permission)
+    await memory.update_block_text("weft", "about", "Ada", is_system=True)
+
+
+async def about(app: weft.App) -> str | None:
+    return await (await app.store.get()).memory.get_rendered_content("weft", "about")
+
+
+@pytest.mark.parametrize("answer", ["/yes {id}", "yes", "Y", "/YES"])
+@pytest.mark.parametrize("permission", [weft.Permission.HUMAN, weft.Permission.PARTNER])
+async def test_a_yes_lets_the_change_through(answer: str, permission: weft.Permission) -> None:
+    wire = Wire()
+    async with gateway(weft.ScriptedProvider([appending(), "done"]), wire) as (made, app):
+        await prepared(app, permission)
+        await made.submit(said("remember that I like tea"))
+        question, yes, _ = await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said(answer.format(id=yes.split()[1]), 2))
+
+        assert await wire.wait(1) == [("7", "done")]
+        assert await about(app) == "Ada\nlikes tea"
+    assert "add to the memory block “about”" in question
+    assert "likes tea" in question
+
+
+async def test_a_no_leaves_the_block_as_it_is_and_the_model_is_told() -> None:
+    wire, model = Wire(), weft.ScriptedProvider([appending(), "I did not."])
+    async with gateway(model, wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember that I like tea"))
+        await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said("no", 2))
+
+        assert await wire.wait(1) == [("7", "I did not.")]
+        assert await about(app) == "Ada"
+    assert "ask a person to agree first" in model.requests[1].to_messages()[-1].content
+
+
+async def test_silence_is_a_no() -> None:
+    wire = Wire()
+    model = weft.ScriptedProvider([appending(), "I did not."])
+    async with gateway(model, wire, consent_seconds=0.01) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember that I like tea"))
+
+        assert await wire.wait(1) == [("7", "I did not.")]
+        assert await about(app) == "Ada"
+
+
+async def test_nobody_else_can_agree_and_an_old_button_means_nothing() -> None:
+    wire, model = Wire(), weft.ScriptedProvider([appending(), "hello", "done"])
+    async with gateway(model, wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember that I like tea"))
+        await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said("/yes", 1, sender="8"))
+        assert await wire.wait(1) == [("8", "I am not asking you anything at the moment.")]
+        await made.submit(said("/yes 00000000", 2))
+        assert await about(app) == "Ada"
+        await made.submit(said("no", 3))
+
+        told = [text for place, text in await wire.wait(3) if place == "7"]
+
+    assert told == ["hello", "I am not asking you anything at the moment."]
+
+
+async def test_two_changes_at_once_are_asked_for_one_after_the_other() -> None:
+    wire = Wire()
+    calls = (*appending("one", 1).tool_calls, *appending("two", 2).tool_calls)
+    both = weft.Reply(text="", tool_calls=calls, stop_reason="tools")
+    async with gateway(weft.ScriptedProvider([both, "done"]), wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember both"))
+        for number in (2, 3):
+            await asyncio.wait_for(wire.questions.get(), 30)
+            assert wire.questions.empty()
+            await made.submit(said("yes", number))
+        await wire.wait(1)
+
+        assert await about(app) == "Ada\none\ntwo"
+
+
+async def test_a_question_that_cannot_be_asked_is_a_no() -> None:
+    wire = Wire()
+    async with gateway(weft.ScriptedProvider([appending(), "I did not."]), wire) as (made, app):
+        await prepared(app)
+        wire.trouble.append(weft.ChannelError("The line is down."))
+        await made.submit(said("remember that I like tea"))
+
+        assert await wire.wait(1) == [("7", "I did not.")]
+        assert await about(app) == "Ada"
+
+
+async def test_a_server_that_stops_does_not_wait_for_an_answer() -> None:
+    wire = Wire()
+    async with gateway(weft.ScriptedProvider([appending(), "I did not."]), wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember that I like tea"))
+        await asyncio.wait_for(wire.questions.get(), 30)
+
+        await asyncio.wait_for(made.stop(), 30)
+        assert await about(app) == "Ada"
+    assert wire.sent == [("7", "I did not.")]
+
+
+async def test_the_time_of_a_tool_stands_still_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("weft.turn.act.monotonic", lambda: now[0])
+
+    async def ask(question: str) -> bool:
+        now[0] += 1000.0
+        return True
+
+    async def careful(caller: weft.Caller) -> str:
+        """Asks first."""
+        assert caller.ask is not None
+        agreed = await caller.ask("May I?")
+        await asyncio.sleep(0)  # the turn looks at the clock
+        return "agreed" if agreed else "not agreed"
+
+    model = weft.ScriptedProvider([calling("careful"), "done"])
+    app = await weft.connect(provider=model, tools=[careful])
+    caller = weft.Caller(agent_id="weft", channel="app", sender_id="owner", ask=ask)
+
+    await app.ask("go", caller=caller)
+
+    assert model.requests[1].to_messages()[-1].content == "agreed"
+    await app.close()

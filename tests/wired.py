@@ -1,0 +1,88 @@
+"""A gateway with a channel whose other end is the test."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import weft
+from weft.gateway.pipeline import Gateway, GatewaySettings
+from weft.types.post import Inbound, Outbound
+
+
+class Wire:
+    """A channel whose other end is the test."""
+
+    name = "telegram"
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str]] = []
+        self.typed: list[str] = []
+        self.came = asyncio.Condition()
+        self.trouble: list[weft.ChannelError] = []
+        self.questions: asyncio.Queue[tuple[str, str, str]] = asyncio.Queue()
+
+    async def send(self, message: Outbound) -> None:
+        if self.trouble:
+            raise self.trouble.pop(0)
+        async with self.came:
+            self.sent.append((message.conversation, message.text))
+            self.came.notify_all()
+
+    async def typing(self, conversation: str) -> None:
+        self.typed.append(conversation)
+
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
+        if self.trouble:
+            raise self.trouble.pop(0)
+        self.questions.put_nowait((question, yes, no))
+
+    async def wait(self, count: int) -> list[tuple[str, str]]:
+        async with asyncio.timeout(30), self.came:
+            await self.came.wait_for(lambda: len(self.sent) >= count)
+            return list(self.sent)
+
+
+def said(text: str, number: int = 1, sender: str = "7", **more: str) -> Inbound:
+    return Inbound(
+        channel="telegram",
+        conversation=sender,
+        sender=sender,
+        text=text,
+        external_id=f"{sender}-{number}",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+class Echo(weft.ScriptedProvider):
+    """Answers with the message. It waits while `gate` is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.asked = asyncio.Event(), asyncio.Event()
+        self.gate.set()
+
+    async def stream(self, context: weft.Context):  # type: ignore[no-untyped-def]
+        self.requests.append(context)
+        self.asked.set()
+        await self.gate.wait()
+        if "fail" in context.current_message:
+            raise weft.ProviderError("the network is down.")
+        yield weft.Done(weft.Reply(text=f"echo {context.current_message}"))
+
+
+@asynccontextmanager
+async def gateway(
+    provider: weft.ScriptedProvider, wire: Wire, *, allowed: tuple[str, ...] = ("7", "8"), **settings: Any
+) -> AsyncIterator[tuple[Gateway, weft.App]]:
+    app = await weft.connect(provider=provider)
+    given = GatewaySettings(**settings)
+    made = Gateway(app, [wire], allowed={"telegram": allowed}, settings=given)
+    await made.resume()
+    sending = asyncio.create_task(made.deliver())
+    try:
+        yield made, app
+    finally:
+        await made.stop()
+        await sending
+        await app.close()
