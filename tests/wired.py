@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import weft
-from weft.gateway.pipeline import Gateway, GatewaySettings
+from weft.gateway.deliveries import GatewaySettings
+from weft.gateway.pipeline import Gateway
 from weft.types.post import Inbound, Outbound
 
 

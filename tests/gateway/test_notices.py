@@ -181,7 +181,7 @@ async def test_an_interrupted_turn_keeps_where_its_notice_is_from(
         await settle_interrupted(store.turns)
 
         [first, *_] = await log(watched)
-        watched.gateway.something_to_send()
+        await watched.gateway.look_again()
         [told] = await watched.wait(1)
     assert first == ("user", "import", "A file is new.")
     assert told == "I was stopped while I worked on this, and did not answer it: “A file is new.”."

@@ -38,6 +38,24 @@ async def test_a_reminder_is_kept_with_its_time_zone_and_place(store: weft.Store
     assert (task.channel, task.conversation, task.zone) == ("telegram", "9", "Europe/Lisbon")
 
 
+async def test_a_task_can_be_one_that_the_assistant_does_itself(store: weft.Store) -> None:
+    told = await run(store, "create_task", text="look up the tide", due="2027-07-01 09:00", do=True)
+
+    [task] = await store.tasks.list("telegram:7")
+    assert task.action == "action"
+    assert told == f"kept: [{task.id[:8]}] look up the tide [action] (Thu 2027-07-01 09:00, once)"
+
+
+@pytest.mark.parametrize(
+    ("caller", "due"), [(ADA, ""), (weft.Caller(channel="http", sender_id="owner"), "2027-07-01 09:00")]
+)
+async def test_what_is_to_be_done_needs_a_time_and_a_place(
+    store: weft.Store, caller: weft.Caller, due: str
+) -> None:
+    with pytest.raises(weft.ToolError, match="needs a time, and a place"):
+        await run(store, "create_task", caller, text="look up the tide", due=due, do=True)
+
+
 async def test_where_nobody_can_be_told_a_task_stays_pending_and_the_model_knows(store: weft.Store) -> None:
     app = weft.Caller(channel="http", sender_id="owner")
 

@@ -113,7 +113,7 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
         _say(f"{channel.name} is open")
     work += [
         gateway.deliver(),
-        tell_tasks(assistant, gateway.something_to_send, stopped),
+        tell_tasks(assistant, gateway.look_again, stopped, acting=[channel.name for channel in channels]),
         learn_from_idle(assistant, config.learn, stopped),
     ]
     for each in config.streams:

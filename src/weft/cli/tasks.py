@@ -42,15 +42,27 @@ def add(
     repeat: Annotated[
         str, typer.Option("--repeat", help="once, daily, weekdays, weekly, monthly, or cron's five fields.")
     ] = "once",
+    do: Annotated[
+        bool, typer.Option("--do", help="The assistant does it itself then, and tells what came of it.")
+    ] = False,
     person: Person = DEFAULT_PERSON,
 ) -> None:
     """Add a task. It is told where the person talks with the assistant."""
+    if do and not due:
+        raise ConfigError("What the assistant is to do needs a time: give --due.")
     channel, _, sender = person.partition(":")
     place = "chat" if channel == "terminal" else sender
     zone = settings().time_zone
     task_id = with_store(
         lambda store: store.tasks.add(
-            person, text, _time(due), repeat, zone=zone, channel=channel, conversation=place
+            person,
+            text,
+            _time(due),
+            repeat,
+            action="action" if do else "reminder",
+            zone=zone,
+            channel=channel,
+            conversation=place,
         )
     )
     out.print(f"kept as {task_id[:8]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from weft.errors import ProviderError, StoreError
@@ -26,12 +26,14 @@ class LearnSettings:
     every_seconds: float = 60.0
 
 
-async def tell_tasks(app: App, told: Callable[[], None], stopped: asyncio.Event) -> None:
-    """Put tasks into the outbox when they are due, until `stopped`."""
+async def tell_tasks(
+    app: App, told: Callable[[], Awaitable[None]], stopped: asyncio.Event, *, acting: Collection[str] = ()
+) -> None:
+    """Tell tasks when they are due, until `stopped`; on the channels `acting` they can also be done."""
     tasks = (await app.store.get()).tasks
     while not stopped.is_set():
-        if await tasks.fire(time.time()):
-            told()
+        if await tasks.fire(time.time(), acting=acting):
+            await told()
         following = await tasks.next_due()
         wait = _LONGEST_PAUSE if following is None else following - time.time()
         await pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))

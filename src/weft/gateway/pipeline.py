@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, Protocol
 
 from weft.errors import ChannelError, WeftError
 from weft.gateway.assistant import App
@@ -22,10 +21,11 @@ from weft.gateway.clean import sanitise
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.consent import Asked
 from weft.gateway.conversation import Conversation
+from weft.gateway.deliveries import Channel, Deliveries, GatewaySettings
 from weft.tools.base import Caller
 from weft.types.post import Inbound, Outbound, Seen
 from weft.types.private import Content
-from weft.types.records import Delivery, Waiting
+from weft.types.records import Waiting
 
 _log = logging.getLogger(__name__)
 
@@ -48,36 +48,6 @@ STRANGER = (
     "within 15 minutes, on the machine where it runs."
 )
 DOUBTFUL = "I was stopped while I was sending you an answer. If it did not arrive, write `/last`."
-
-
-class Channel(Protocol):
-    """The part of a channel that is used here; see `channels/base.py`."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def send(self, message: Outbound) -> None: ...
-
-    async def typing(self, conversation: str) -> None: ...
-
-    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewaySettings:
-    """How many turns run at once, how many messages of one conversation may wait, and for how long to try.
-
-    A message that comes `while_running` a turn of its conversation waits for its own turn, or it steers: the
-    model reads it before its next round. A question to agree to something is a no after `consent_seconds`.
-    """
-
-    at_once: int = 8
-    max_waiting: int = 20
-    while_running: Literal["wait", "steer"] = "wait"
-    consent_seconds: float = 300.0
-    typing_seconds: float = 4.0
-    attempts: int = 8
-    stop_seconds: float = 60.0
 
 
 @dataclass(slots=True)
@@ -110,13 +80,9 @@ class Gateway:
         self._allowed = allowed
         self._lines: dict[tuple[str, str, str], _Line] = {}
         self._slots = asyncio.Semaphore(self._settings.at_once)
-        self._outgoing: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._held: dict[tuple[str, str], float] = {}
+        self._deliveries = Deliveries(app, self._channels, self._settings)
         self._turned_away: dict[tuple[str, str], float] = {}
-        self._to_send = asyncio.Event()
         self._stopping = False
-
-    # --- in
 
     async def submit(self, message: Inbound, seen: Sequence[Seen] = ()) -> bool:
         """Take a message over. When this returns it is safe. False if it was known already.
@@ -143,14 +109,21 @@ class Gateway:
             place = delivery.message
             note = Outbound(channel=place.channel, conversation=place.conversation, text=DOUBTFUL)
             await store.post.put(note)
+        await self.look_again()
+
+    async def look_again(self) -> None:
+        """Something came into the inbox or the outbox from elsewhere: take it up."""
+        store = await self._app.store.get()
         for waiting in await store.post.waiting():
             await self._queue(waiting)
-        self.something_to_send()
+        self._deliveries.look()
 
     async def _queue(self, waiting: Waiting) -> None:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
+        if any(known.id == waiting.id for known in line.waiting):
+            return
         if line.asked is not None and message.kind == "text" and line.asked.settle(message.text):
             await self._answer(waiting, "")
             return
@@ -207,7 +180,7 @@ class Gateway:
             steering = partial(_since, line) if self._settings.while_running == "steer" else None
             async for _ in say(text, steering=steering, blocks=message.blocks):
                 pass
-        self._to_send.set()
+        self._deliveries.look()
 
     async def _may(self, message: Inbound) -> bool:
         """Whether somebody may come in: on the list of the settings, or paired. Nobody else."""
@@ -231,7 +204,7 @@ class Gateway:
         code = await store.auth.offer_pairing(message.channel, message.sender)
         text = STRANGER.format(code=code)
         await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
-        self._to_send.set()
+        self._deliveries.look()
 
     async def _conversation(self, line: _Line, message: Inbound) -> Conversation:
         caller = Caller(
@@ -263,7 +236,7 @@ class Gateway:
 
     async def _answer(self, waiting: Waiting, text: str) -> None:
         await (await self._app.store.get()).post.answer(waiting.id, text)
-        self._to_send.set()
+        self._deliveries.look()
 
     @asynccontextmanager
     async def _typing(self, message: Inbound) -> AsyncIterator[None]:
@@ -283,66 +256,13 @@ class Gateway:
             shown.cancel()
             await asyncio.wait([shown])
 
-    # --- out
-
-    def something_to_send(self) -> None:
-        """Look into the outbox now."""
-        self._to_send.set()
-
     async def deliver(self) -> None:
         """Send what must go out, until the gateway stops."""
-        store = await self._app.store.get()
-        while not self._stopping:
-            self._to_send.clear()
-            for delivery in await store.post.due(time.time(), self._channels):
-                self._send_soon(delivery)
-            try:
-                async with asyncio.timeout(1.0):
-                    await self._to_send.wait()
-            except TimeoutError:
-                continue
-
-    def _send_soon(self, delivery: Delivery) -> None:
-        """Send behind what goes to the same place already; other places do not wait for it."""
-        place = (delivery.message.channel, delivery.message.conversation)
-        before = self._outgoing.get(place)
-
-        async def work() -> None:
-            if before is not None:
-                await asyncio.wait([before])
-            await self._send(delivery, place)
-            if self._outgoing.get(place) is asyncio.current_task():
-                del self._outgoing[place]
-
-        self._outgoing[place] = asyncio.create_task(work())
-
-    async def _send(self, delivery: Delivery, place: tuple[str, str]) -> None:
-        post, channel = (await self._app.store.get()).post, self._channels.get(delivery.message.channel)
-        if (held := self._held.get(place, 0.0)) > time.time():
-            await post.again(delivery.id, held)  # what goes to the same place before it comes first
-            return
-        try:
-            if channel is None:
-                raise ChannelError(f"There is no channel {delivery.message.channel!r} here.")
-            await channel.send(delivery.message)
-        except ChannelError as error:
-            wait = error.retry
-            if wait is None or delivery.attempts >= self._settings.attempts:
-                _log.error("an answer could not be delivered: %s", error)
-                await post.undeliverable(delivery.id)
-            else:
-                self._held[place] = time.time() + wait * 2 ** (delivery.attempts - 1)
-                await post.again(delivery.id, self._held[place])
-        else:
-            await post.sent(delivery.id)
-            self._held.pop(place, None)
-
-    # --- the end
+        await self._deliveries.run()
 
     async def stop(self) -> None:
         """Let running turns come to their end and send their answers; what waits stays for the next start."""
         self._stopping = True
-        self._to_send.set()
         for line in self._lines.values():
             if line.asked is not None:
                 line.asked.end(agreed=False)
@@ -353,11 +273,7 @@ class Gateway:
                 worker.cancel()
             if late:
                 await asyncio.wait(late)
-        store = await self._app.store.get()
-        for delivery in await store.post.due(time.time(), self._channels):
-            self._send_soon(delivery)
-        if self._outgoing:
-            await asyncio.wait(list(self._outgoing.values()), timeout=self._settings.stop_seconds)
+        await self._deliveries.stop()
 
 
 def _since(line: _Line) -> list[Waiting]:

@@ -24,14 +24,19 @@ class TaskTools:
     def __init__(self, tasks: PeopleTasks, zone_of: ZoneOf) -> None:
         self._tasks, self._zone_of = tasks, zone_of
 
-    async def create_task(self, text: str, caller: Caller, due: str = "", repeat: str = "once") -> str:
-        """Remind the person of something at a time; they are told in this conversation.
+    async def create_task(
+        self, text: str, caller: Caller, due: str = "", repeat: str = "once", do: bool = False
+    ) -> str:
+        """Remind the person of something at a time, or do something yourself then; they are told here.
 
         Args:
-            text: What to remind them of, as they should read it.
+            text: What to remind them of, as they should read it; or what you are to do.
             due: When, on their own clock: YYYY-MM-DD HH:MM. Empty for a task without a time.
             repeat: once, daily, weekdays, weekly, monthly, or five fields of cron.
+            do: true if you are to do it yourself at that time and tell them what came of it.
         """
+        if do and not (due.strip() and caller.conversation):
+            raise ToolError("what you are to do needs a time, and a place where you can tell of it")
         # Without a place nobody can be told unasked: then the task stays pending, and is shown in every turn.
         place = caller.channel if caller.conversation else ""
         task_id = await self._tasks.add(
@@ -39,6 +44,7 @@ class TaskTools:
             text,
             _time(due),
             repeat,
+            action="action" if do else "reminder",
             zone=await self._zone_of(caller.sender),
             channel=place,
             conversation=caller.conversation,
@@ -90,7 +96,8 @@ def task_tools(tasks: PeopleTasks, zone_of: ZoneOf) -> list[Tool]:
 def line(task: Task) -> str:
     """A task as a person reads it."""
     due = f"{task.due:%a %Y-%m-%d %H:%M}" if task.due else "any time"
-    return f"[{task.id[:8]}] {one_line(task.text)} ({due}, {task.repeat})"
+    kind = "" if task.action == "reminder" else f" [{one_line(task.action)}]"
+    return f"[{task.id[:8]}] {one_line(task.text)}{kind} ({due}, {task.repeat})"
 
 
 def _time(text: str) -> datetime | None:

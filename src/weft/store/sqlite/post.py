@@ -29,31 +29,11 @@ class SqlitePost:
 
         What a stream tells is kept together with that it was told.
         """
-        inbox_id = new_id()
-        row = (
-            inbox_id,
-            message.channel,
-            storable(message.external_id),
-            storable(message.conversation),
-            storable(message.sender),
-            storable(message.text),
-            storable(message.name),
-            message.kind,
-            message.origin,
-            dump_json(list(message.blocks)),
-            "new",
-            time.time(),
-        )
 
         def work(db: apsw.Connection) -> str | None:
-            db.execute(
-                "insert or ignore into inbox(id, channel, external_id, conversation, sender, text, name, "
-                "kind, origin, blocks, state, created_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            is_new = bool(db.changes())
+            inbox_id = receive(db, message)
             streams.save(db, seen)
-            return inbox_id if is_new else None
+            return inbox_id
 
         return await self._database.write(work)
 
@@ -162,6 +142,29 @@ class SqlitePost:
             return [_delivery(row) for row in rows]
 
         return await self._database.write(work)
+
+
+def receive(db: apsw.Connection, message: Inbound) -> str | None:
+    """Keep a message that came in, inside a transaction; its id, or None if it is known already."""
+    inbox_id = new_id()
+    db.execute(
+        "insert or ignore into inbox(id, channel, external_id, conversation, sender, text, name, "
+        "kind, origin, blocks, state, created_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'new', ?)",
+        (
+            inbox_id,
+            message.channel,
+            storable(message.external_id),
+            storable(message.conversation),
+            storable(message.sender),
+            storable(message.text),
+            storable(message.name),
+            message.kind,
+            message.origin,
+            dump_json(list(message.blocks)),
+            time.time(),
+        ),
+    )
+    return inbox_id if db.changes() else None
 
 
 def begin(db: apsw.Connection, inbox_id: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,14 +14,19 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.post import put
+from weft.store.sqlite.post import put, receive
 from weft.store.sqlite.rows import new_id, stamp, storable
-from weft.types.post import Outbound
+from weft.types.post import Inbound, Outbound
 from weft.types.records import Task
 from weft.types.repeat import check_repeat, next_due
 
 _SIMILAR_SECONDS = 30 * 60
 _LATE_SECONDS = 5 * 60
+_AGAIN_SECONDS = 2 * 60
+_ATTEMPTS = 3
+"""So often what failed is tried again, and after so long."""
+ACTION = "action"
+_ORDER = "task:"
 _COLUMNS = "id, text, due, repeat, action, zone, channel, conversation"
 
 
@@ -137,27 +144,73 @@ class SqliteTasks:
         found = await self._database.read(lambda db: db.execute(query).get)
         return None if found is None else float(found)
 
-    async def fire(self, now: float) -> builtins.list[Task]:
-        """Put all tasks that are due into the outbox, each with its next time: at once, so exactly once."""
+    async def fire(self, now: float, *, acting: Collection[str] = ()) -> builtins.list[Task]:
+        """Tell all tasks that are due, each with its next time: at once, so exactly once.
+
+        A reminder goes into the outbox. What is to be done goes into the inbox, where the channel is one of
+        those in which somebody acts; elsewhere the person is reminded of it.
+        """
         query = (
-            f"select {_COLUMNS}, due_at, coalesce(first_due, due) from tasks "
+            f"select {_COLUMNS}, sender, due_at, coalesce(first_due, due) from tasks "
             "where status = 'pending' and due_at <= ? and channel <> '' order by due_at, id"
         )
 
         def work(db: apsw.Connection) -> builtins.list[Task]:
             rows: builtins.list[Any] = db.execute(query, (now,)).fetchall()
-            for *columns, due_at, first_due in rows:
-                _fire(db, _task(columns), due_at, first_due, now)
-            return [_task(row[:-2]) for row in rows]
+            for *columns, sender, due_at, first_due in rows:
+                task = _task(columns)
+                late = now - due_at > _LATE_SECONDS
+                note = f" (due {task.due:%Y-%m-%d %H:%M}, told late)" if late and task.due else ""
+                if task.action == ACTION and task.channel in acting:
+                    receive(db, _order(task, sender, due_at, note))
+                else:
+                    reminder = f"⏰ {task.text}{note}"
+                    place = {"channel": task.channel, "conversation": task.conversation}
+                    put(db, Outbound(**place, text=reminder), task_id=task.id)
+                _to_the_next_time(db, task, first_due, now)
+            return [_task(row[:-3]) for row in rows]
 
         return await self._database.write(work)
 
 
-def _fire(db: apsw.Connection, task: Task, due_at: float, first_due: str, now: float) -> None:
-    late = now - due_at > _LATE_SECONDS
-    note = f" (due {task.due:%Y-%m-%d %H:%M}, told late)" if late and task.due else ""
-    reminder = Outbound(channel=task.channel, conversation=task.conversation, text=f"⏰ {task.text}{note}")
-    put(db, reminder, task_id=task.id)
+def _order(task: Task, sender: str, due_at: float, note: str) -> Inbound:
+    """A task that is to be done, as a message that nobody said; each of its times is one of its own."""
+    return Inbound(
+        channel=task.channel,
+        conversation=task.conversation,
+        sender=sender.partition(":")[2],
+        text=f"[A task of yours is due: do it now, and tell what came of it.] {task.text}{note}",
+        external_id=f"{_ORDER}{task.id}:{due_at}",
+        kind="notice",
+        origin="agent",
+    )
+
+
+def settle_order(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -> bool:
+    """What became of a task that was to be done. Whether it failed, and is tried again later."""
+    told = db.execute("select external_id from inbox where id = ?", (inbox_id,)).get
+    if not str(told).startswith(_ORDER):
+        return False
+    task_id = str(told).removeprefix(_ORDER).partition(":")[0]
+    found = db.execute("select attempts, status, due_at, zone from tasks where id = ?", (task_id,)).fetchone()
+    if found is None:
+        return False
+    attempts, status, due_at, zone = found
+    if not failed or attempts >= _ATTEMPTS or status == "cancelled":
+        db.execute("update tasks set attempts = 0 where id = ?", (task_id,))
+        return False
+    again = float(ceil(now + _AGAIN_SECONDS))
+    if status == "pending":  # it repeats, and its next time may come before that
+        again = min(again, float(due_at))
+    due = datetime.fromtimestamp(again, _zone(str(zone))).isoformat()
+    db.execute(
+        "update tasks set status = 'pending', attempts = attempts + 1, due = ?, due_at = ? where id = ?",
+        (due, again, task_id),
+    )
+    return True
+
+
+def _to_the_next_time(db: apsw.Connection, task: Task, first_due: str, now: float) -> None:
     first = _zoned(datetime.fromisoformat(first_due), task.zone) or datetime.now(UTC)
     following = next_due(first.astimezone(_zone(task.zone)), task.repeat, datetime.fromtimestamp(now, UTC))
     if following is None:

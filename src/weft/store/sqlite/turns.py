@@ -14,6 +14,7 @@ from weft.store.sqlite import post
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
+from weft.store.sqlite.tasks import settle_order
 from weft.tokens import COUNTERS
 from weft.types.message import Message
 from weft.types.neutral import sendable
@@ -191,7 +192,9 @@ class SqliteTurns:
                 (ending.state, ending.error, ending.receipt, time.time(), bool(messages), turn_id),
             )
             if found[2]:
-                post.answer(db, str(found[2]), ending.reply)
+                inbox_id, failed = str(found[2]), ending.state == "failed"
+                again = settle_order(db, inbox_id, failed=failed, now=time.time())
+                post.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, learned = ending.ratio
             if model and learned is not None:

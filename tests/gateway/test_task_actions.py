@@ -1,0 +1,115 @@
+"""Tasks that the assistant does itself: at their time, once, and again if they failed."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import weft
+from wired import Wire, gateway
+
+TEXT = "look up the tide"
+ACTING = ("telegram",)
+DUE = datetime(2036, 11, 17, 9, tzinfo=UTC)
+LONG_AGO = datetime(2016, 11, 17, 9, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+
+
+async def order(app: weft.App, due: datetime = DUE, *, repeat: str = "once") -> weft.Store:
+    store = await app.store.get()
+    assert isinstance(store, weft.Store)
+    await store.tasks.add(
+        "telegram:7", TEXT, due, repeat, action="action", channel="telegram", conversation="7"
+    )
+    return store
+
+
+async def test_what_is_to_be_done_is_done_at_its_time_and_told_once() -> None:
+    wire, model = Wire(), weft.ScriptedProvider(["High water is at noon."])
+    async with gateway(model, wire) as (made, app):
+        store = await order(app)
+        for _ in range(2):
+            await store.tasks.fire(DUE.timestamp(), acting=ACTING)
+            await made.look_again()
+        told = await wire.wait(1)
+        [session] = await store.sessions.list()
+        [asked, _] = await store.messages.all(session.id)
+        pending = await store.tasks.list("telegram:7")
+
+    assert told == [("7", "High water is at noon.")]
+    assert asked.content.endswith("look up the tide")
+    assert asked.origin == "agent", "nobody said it now: nothing is learned from it"
+    assert pending == []
+    assert len(model.requests) == 1
+
+
+async def test_where_nobody_acts_the_person_is_reminded() -> None:
+    wire = Wire()
+    async with gateway(weft.ScriptedProvider([]), wire) as (made, app):
+        store = await order(app)
+        await store.tasks.fire(DUE.timestamp())
+        await made.look_again()
+
+        assert await wire.wait(1) == [("7", "⏰ look up the tide")]
+
+
+async def test_what_failed_is_tried_again_after_two_minutes_three_times_and_then_told() -> None:
+    wire = Wire()
+    down = [weft.ProviderError("the network is down.")] * 4
+    async with gateway(weft.ScriptedProvider(down), wire) as (made, app):
+        store = await order(app, LONG_AGO)
+        now = LONG_AGO.timestamp()
+        for attempt in range(4):
+            before = datetime.now(UTC)
+            assert len(await store.tasks.fire(now, acting=ACTING)) == 1
+            await made.look_again()
+            if attempt < 3:
+                await _until_pending(store)
+                [task] = await store.tasks.list("telegram:7")
+                assert task.due is not None
+                assert timedelta(minutes=2) <= task.due - before < timedelta(minutes=3)
+                assert wire.sent == []
+                assert await store.tasks.fire(task.due.timestamp() - 1, acting=ACTING) == []
+                now = task.due.timestamp()
+        [(_, told)] = await wire.wait(1)
+
+        assert "the network is down." in told
+        assert "look up the tide" in told
+        assert await store.tasks.list("telegram:7") == []
+
+
+async def test_one_that_repeats_fails_and_goes_on_at_its_next_time() -> None:
+    wire = Wire()
+    model = weft.ScriptedProvider([weft.ProviderError("the network is down."), "Done at last."])
+    async with gateway(model, wire) as (made, app):
+        store = await order(app, repeat="daily")
+        await store.tasks.fire(DUE.timestamp(), acting=ACTING)
+        await made.look_again()
+        task = await _until_changed(store, DUE + timedelta(days=1))
+        assert task.due is not None
+        await store.tasks.fire(task.due.timestamp(), acting=ACTING)
+        await made.look_again()
+
+        assert await wire.wait(1) == [("7", "Done at last.")]
+        [task] = await store.tasks.list("telegram:7")
+        assert task.due is not None
+        assert (task.due.hour, task.due.minute) == (9, 0)
+
+
+async def _until_pending(store: weft.Store) -> None:
+    async with asyncio.timeout(30):
+        while not await store.tasks.list("telegram:7"):
+            pass
+
+
+async def _until_changed(store: weft.Store, due: datetime) -> weft.Task:
+    async with asyncio.timeout(30):
+        while True:
+            [task] = await store.tasks.list("telegram:7")
+            if task.due != due:
+                return task
