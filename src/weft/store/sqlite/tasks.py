@@ -151,36 +151,36 @@ class SqliteTasks:
         those in which somebody acts; elsewhere the person is reminded of it.
         """
         query = (
-            f"select {_COLUMNS}, sender, due_at, coalesce(first_due, due) from tasks "
+            f"select {_COLUMNS}, sender, due_at, attempts, coalesce(first_due, due) from tasks "
             "where status = 'pending' and due_at <= ? and channel <> '' order by due_at, id"
         )
 
         def work(db: apsw.Connection) -> builtins.list[Task]:
             rows: builtins.list[Any] = db.execute(query, (now,)).fetchall()
-            for *columns, sender, due_at, first_due in rows:
+            for *columns, sender, due_at, attempts, first_due in rows:
                 task = _task(columns)
                 late = now - due_at > _LATE_SECONDS
                 note = f" (due {task.due:%Y-%m-%d %H:%M}, told late)" if late and task.due else ""
                 if task.action == ACTION and task.channel in acting:
-                    receive(db, _order(task, sender, due_at, note))
+                    receive(db, _order(task, sender, f"{due_at}:{attempts}", note))
                 else:
                     reminder = f"⏰ {task.text}{note}"
                     place = {"channel": task.channel, "conversation": task.conversation}
                     put(db, Outbound(**place, text=reminder), task_id=task.id)
                 _to_the_next_time(db, task, first_due, now)
-            return [_task(row[:-3]) for row in rows]
+            return [_task(row[:-4]) for row in rows]
 
         return await self._database.write(work)
 
 
-def _order(task: Task, sender: str, due_at: float, note: str) -> Inbound:
+def _order(task: Task, sender: str, time_of_it: str, note: str) -> Inbound:
     """A task that is to be done, as a message that nobody said; each of its times is one of its own."""
     return Inbound(
         channel=task.channel,
         conversation=task.conversation,
         sender=sender.partition(":")[2],
         text=f"[A task of yours is due: do it now, and tell what came of it.] {task.text}{note}",
-        external_id=f"{_ORDER}{task.id}:{due_at}",
+        external_id=f"{_ORDER}{task.id}:{time_of_it}",
         kind="notice",
         origin="agent",
     )
