@@ -45,3 +45,30 @@ async def test_the_given_lists_and_the_lists_given_out_are_the_callers_own() -> 
 
     assert await labels(blocks, "iris") == ["a", "c"]
     assert len(given) == 2
+
+
+async def test_only_what_a_turn_shows_is_read_for_it_from_a_store_as_from_a_dict() -> None:
+    async with await weft.open(":memory:") as store:
+        memory = store.memory
+        kinds = weft.BlockType
+        for label, kind, pinned in (
+            ("core", kinds.CORE, False),
+            ("pinned", kinds.WORKING, True),
+            ("working", kinds.WORKING, False),
+            ("archival", kinds.ARCHIVAL, True),
+            ("named", kinds.ARCHIVAL, False),
+        ):
+            await memory.create_block("iris", label, block_type=kind, pinned=pinned)
+        await memory.create_block("rose", "lent", block_type=kinds.CORE)
+        await memory.create_block("rose", "unused")
+        for label in ("lent", "unused"):
+            await memory.share_block("rose", label, "iris", weft.Permission.READ_ONLY)
+        everything = await memory.rendered_blocks("iris")
+        named = {block.id for block in everything if block.label == "named"} | {"gone"}
+        plain = PlainBlocks({"iris": everything})
+
+        shown = [block.label for block in await memory.rendered_blocks("iris", named=named)]
+
+        assert shown == ["core", "pinned", "named", "lent"]
+        assert [block.label for block in await plain.rendered_blocks("iris", named=named)] == shown
+        assert len(everything) == 7

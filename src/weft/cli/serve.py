@@ -113,7 +113,7 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
         _say(f"{channel.name} is open")
     work += [
         gateway.deliver(),
-        tell_tasks(assistant, gateway.look_again, stopped, acting=[channel.name for channel in channels]),
+        tell_tasks(assistant, gateway.look_again, stopped, acting=_readable(channels)),
         learn_from_idle(assistant, config.learn, stopped),
     ]
     for each in config.streams:
@@ -140,13 +140,18 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
 
 def _check_streams(config: Config, channels: list[Channel]) -> None:
     """Raises ConfigError if a stream goes to a channel that nobody would read."""
-    known = [*(channel.name for channel in channels), PERSON.channel]
+    known = _readable(channels)
     for stream in config.streams:
         if stream.channel not in known:
             raise ConfigError(
                 f"The stream {stream.name!r} goes to the channel {stream.channel!r}, which is not open: "
                 f"{did_you_mean(stream.channel, known)}"
             )
+
+
+def _readable(channels: list[Channel]) -> list[str]:
+    """The channels where somebody reads what is told unasked; at the terminal, the next time they chat."""
+    return [*(channel.name for channel in channels), PERSON.channel]
 
 
 async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:

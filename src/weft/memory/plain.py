@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from weft.types.records import RenderedBlock
 
@@ -16,5 +16,12 @@ class PlainBlocks:
     def put(self, agent_id: str, *blocks: RenderedBlock) -> None:
         self._blocks.setdefault(agent_id, []).extend(blocks)
 
-    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
-        return sorted(self._blocks.get(agent_id, ()), key=lambda block: bool(block.shared_from))
+    async def rendered_blocks(
+        self, agent_id: str, *, named: Collection[str] | None = None
+    ) -> Sequence[RenderedBlock]:
+        found = [
+            block
+            for block in self._blocks.get(agent_id, ())
+            if named is None or block.id in named or block.is_always_shown
+        ]
+        return sorted(found, key=lambda block: bool(block.shared_from))

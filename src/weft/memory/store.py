@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -132,11 +132,14 @@ class MemoryStore:
         self._shown.note(held)
         return render(held.doc.schema, held.doc.content())
 
-    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
-        blocks, stale = await self._rows.rendered_blocks(agent_id)
+    async def rendered_blocks(
+        self, agent_id: str, *, named: Collection[str] | None = None
+    ) -> Sequence[RenderedBlock]:
+        """Blocks as they are shown: all, or only those that every turn shows and those of these ids."""
+        blocks, stale = await self._rows.rendered_blocks(agent_id, named=named)
         if stale:
             await self.keep_texts(agent_id)
-            blocks, _ = await self._rows.rendered_blocks(agent_id)
+            blocks, _ = await self._rows.rendered_blocks(agent_id, named=named)
         return blocks
 
     async def keep_texts(self, agent_id: str | None = None) -> None:

@@ -17,7 +17,7 @@ async def offer(request: Request, layer: Layer) -> Offer:
     """Core blocks always; working blocks when pinned; any other only when this turn names it."""
     if request.kept.blocks is None:
         return nothing(layer)
-    blocks = await request.kept.blocks.rendered_blocks(request.agent_id)
+    blocks = await request.kept.blocks.rendered_blocks(request.agent_id, named=request.batch_blocks)
     shown = [block for block in blocks if _belongs(block, layer, request.batch_blocks)]
     shows = {"descriptions": _descriptions(request, layer), "schemas": _schemas(request, layer)}
     pieces = tuple(
@@ -45,9 +45,7 @@ def _worth(shown: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[float
 def _belongs(block: RenderedBlock, layer: Layer, batch: frozenset[str]) -> bool:
     if block.block_type == BlockType.CORE:
         return layer.kind == "core"
-    named = block.id in batch
-    pinned = block.block_type == BlockType.WORKING and block.pinned
-    return layer.kind == "working" and (named or pinned)
+    return layer.kind == "working" and (block.id in batch or block.is_always_shown)
 
 
 def _unknown(blocks: Sequence[RenderedBlock], layer: Layer, request: Request) -> tuple[Withheld, ...]:

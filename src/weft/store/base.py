@@ -5,7 +5,7 @@ Small protocols, one for each thing that lasts: a layer takes the one it needs a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -214,8 +214,14 @@ class Recall(Protocol):
 
 
 class Blocks(Protocol):
-    async def rendered_blocks(self, agent_id: str) -> Sequence[RenderedBlock]:
-        """Every block the agent may read, its own before those shared with it."""
+    async def rendered_blocks(
+        self, agent_id: str, *, named: Collection[str] | None = None
+    ) -> Sequence[RenderedBlock]:
+        """Every block the agent may read, its own before those shared with it.
+
+        Where `named` is given, only those that every turn shows (core, and pinned working ones) and those of
+        these ids: what is not shown need not be read.
+        """
         ...
 
 
@@ -244,8 +250,10 @@ class BlockRows(Protocol):
         """Keep the text of a block at a version, unless the block became another one meanwhile."""
         ...
 
-    async def rendered_blocks(self, agent_id: str) -> tuple[Sequence[RenderedBlock], Sequence[BlockInfo]]:
-        """Every block the agent may read as text, and those that changed since their text was kept."""
+    async def rendered_blocks(
+        self, agent_id: str, *, named: Collection[str] | None = None
+    ) -> tuple[Sequence[RenderedBlock], Sequence[BlockInfo]]:
+        """The same, and which blocks of the agent changed since their text was kept."""
         ...
 
     async def chain(self, block_id: str) -> Chain: ...

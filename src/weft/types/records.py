@@ -176,6 +176,11 @@ class RenderedBlock:
     shared_from: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_always_shown(self) -> bool:
+        """Whether every turn shows it; others are shown in a turn that names them."""
+        return self.block_type == BlockType.CORE or (self.block_type == BlockType.WORKING and self.pinned)
+
 
 class SearchMode(StrEnum):
     """How a search looks: by words, by meaning, by both, or by what is there."""

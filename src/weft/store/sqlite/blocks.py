@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import apsw
@@ -108,22 +108,28 @@ class SqliteBlocks:
         await self._database.write(work)
 
     async def rendered_blocks(
-        self, agent_id: str
+        self, agent_id: str, *, named: Collection[str] | None = None
     ) -> tuple[builtins.list[RenderedBlock], builtins.list[BlockInfo]]:
         """Every block the agent may read as text, its own before those shared with it.
 
-        Beside them are those that changed since their text was kept.
+        Where `named` is given, only those that every turn shows and those of these ids. Beside them are the
+        agent's blocks that changed since their text was kept.
         """
+        shown = (
+            "and (?2 is null or block_type = 'core' or (block_type = 'working' and pinned) "
+            "or blocks.id in (select value from json_each(?2)))"
+        )
         query = (
             "select id, label, description, block_type, permission, pinned, rendered, schema, '', created_at "
-            "from blocks where agent_id = ?1 union all "
+            f"from blocks where agent_id = ?1 {shown} union all "
             "select blocks.id, label, description, block_type, block_shares.permission, pinned, rendered, "
             "schema, blocks.agent_id, created_at from block_shares join blocks on blocks.id = block_id "
-            "where block_shares.agent_id = ?1 order by 9, 10, 1"
+            f"where block_shares.agent_id = ?1 {shown} order by 9, 10, 1"
         )
+        bound = (agent_id, None if named is None else json.dumps(sorted(named)))
 
         def work(db: apsw.Connection) -> tuple[builtins.list[RenderedBlock], builtins.list[BlockInfo]]:
-            return [_rendered(row) for row in db.execute(query, (agent_id,))], _stale(db, agent_id)
+            return [_rendered(row) for row in db.execute(query, bound)], _stale(db, agent_id)
 
         return await self._database.read(work)
 
