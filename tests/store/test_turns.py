@@ -202,3 +202,16 @@ async def test_a_message_that_became_part_of_a_turn_needs_no_answer_of_its_own(s
     )
     [sent] = await store.post.due(9e9, ("telegram",))
     assert sent.message.text == "Both."
+
+
+async def test_an_interrupted_turn_that_went_on_with_a_message_does_not_log_it_again(
+    store: weft.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a turn runs when a program brings the results of its own tools."""
+    turn = await store.turns.begin(await session(store), "hi", is_known=True)
+    await store.turns.step(turn, assistant("Let me see."))
+    monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+
+    await settle_interrupted(store.turns)
+
+    assert await said(store) == ["Let me see.", INTERRUPTED]

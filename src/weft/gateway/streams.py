@@ -33,7 +33,7 @@ CHAR_LIMIT = 10_000
 MOST_AT_ONCE = 5
 """So many things of one look are told one by one, the newest ones; the others together, in one line."""
 MOST_BLOCKS = 100
-"""So many blocks of a stream are kept: every turn reads the blocks of its agent."""
+"""So many blocks of a stream are kept, those that were written last."""
 _NAMED = 30
 _SHOWN = 120
 _GOES_ON = "\n[The text goes on: {shown} of {whole} characters are shown.]"

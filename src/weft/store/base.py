@@ -170,7 +170,9 @@ class Sessions(Protocol):
 class Turns(Protocol):
     """What happens between a message and its answer. `finish` and `fail` raise if the turn has ended."""
 
-    async def begin(self, session_id: str, text: str, *, inbox_id: str = "") -> str: ...
+    async def begin(
+        self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False
+    ) -> str: ...
 
     async def step(self, turn_id: str, *messages: Message, inbox_ids: Sequence[str] = ()) -> None: ...
 

@@ -54,7 +54,8 @@ class Journal:
         """Keep the message before anything is done with it."""
         self.asked = Message(role="user", content=text, timestamp=datetime.now(UTC), origin=self.origin)
         if self.turns is not None:
-            begun = self.turns.begin(self.session_id, text, inbox_id=self.inbox_id)
+            is_known = self.logged > 0
+            begun = self.turns.begin(self.session_id, text, inbox_id=self.inbox_id, is_known=is_known)
             beginning = asyncio.ensure_future(begun)
             try:
                 await asyncio.shield(beginning)
@@ -140,7 +141,8 @@ async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Seq
         asked = Message(role="user", content=turn.text, timestamp=turn.at, origin=turn.origin)
         told = WAS_STOPPED.format(text=" ".join(turn.text.split())[:_SHOWN])
         told += SEND_AGAIN if turn.origin == "user" else ""
-        if await turns.settle(turn.id, asked, *turn.steps, _note(INTERRUPTED), reply=told):
+        said = (*(() if turn.is_known else (asked,)), *turn.steps, _note(INTERRUPTED))
+        if await turns.settle(turn.id, *said, reply=told):
             settled.append(turn)
     return settled
 

@@ -309,12 +309,16 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTurn:
-    """A message whose turn did not end: its process is gone. `steps` is what was done for it by then."""
+    """A message whose turn did not end: its process is gone. `steps` is what was done for it by then.
+
+    One that `is_known` was in the log before the turn began.
+    """
 
     id: str
     session_id: str
     text: str
     origin: str = "user"
+    is_known: bool = False
     at: datetime | None = None
     steps: tuple[Message, ...] = ()
 

@@ -82,7 +82,7 @@ TABLES = (
     _Table("archive", "id, agent_id, content, metadata, created_at", "id", as_json=("metadata",)),
     _Table(
         "turns",
-        "id, session_id, state, text, owner, error, receipt, created_at, ended_at, inbox_id",
+        "id, session_id, state, text, owner, error, receipt, created_at, ended_at, inbox_id, is_known",
         "id",
         as_json=("receipt",),
     ),

@@ -39,18 +39,19 @@ class SqliteTurns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, session_id: str, text: str, *, inbox_id: str = "") -> str:
+    async def begin(self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False) -> str:
         """Keep a message before anything is done with it; the turn's id.
 
-        If it came from the inbox, whatever ends the turn also answers it there.
+        If it came from the inbox, whatever ends the turn also answers it there. One that is known is in the
+        log already, because the turn goes on with what an earlier one began.
         """
         turn_id = new_id()
-        row = (turn_id, session_id, storable(text), this_process(), time.time(), inbox_id or None)
+        row = (turn_id, session_id, storable(text), this_process(), time.time(), inbox_id or None, is_known)
 
         def work(db: apsw.Connection) -> None:
             db.execute(
-                "insert into turns(id, session_id, state, text, owner, created_at, inbox_id) "
-                "values(?, ?, 'running', ?, ?, ?, ?)",
+                "insert into turns(id, session_id, state, text, owner, created_at, inbox_id, is_known) "
+                "values(?, ?, 'running', ?, ?, ?, ?, ?)",
                 row,
             )
             if inbox_id:
@@ -92,8 +93,8 @@ class SqliteTurns:
     async def interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         """Turns whose process is gone, oldest first."""
         query = (
-            "select turns.id, session_id, turns.text, turns.created_at, owner, coalesce(origin, 'user') "
-            "from turns left join inbox on inbox.id = inbox_id where turns.state = 'running' "
+            "select turns.id, session_id, turns.text, turns.created_at, owner, "
+            "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id where turns.state = 'running' "
             "and session_id = coalesce(?, session_id) order by turns.created_at, turns.id"
         )
         steps = "select message from turn_steps where turn_id = ? order by seq"
@@ -106,10 +107,11 @@ class SqliteTurns:
                     session_id=session,
                     text=text,
                     origin=origin,
+                    is_known=bool(is_known),
                     at=moment(began),
                     steps=tuple(Message.from_json(str(told)) for (told,) in db.execute(steps, (turn_id,))),
                 )
-                for turn_id, session, text, began, owner, origin in rows
+                for turn_id, session, text, began, owner, origin, is_known in rows
                 if _is_gone(owner, began)
             ]
 
