@@ -94,8 +94,9 @@ class SqliteTurns:
         """Turns whose process is gone, oldest first."""
         query = (
             "select turns.id, session_id, turns.text, turns.created_at, owner, "
-            "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id where turns.state = 'running' "
-            "and session_id = coalesce(?, session_id) order by turns.created_at, turns.id"
+            "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id "
+            "where turns.state = 'running' and session_id = coalesce(?, session_id) "
+            "order by turns.created_at, turns.id"
         )
         steps = "select message from turn_steps where turn_id = ? order by seq"
 
