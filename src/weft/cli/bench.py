@@ -101,13 +101,10 @@ def serve(
     turns: Annotated[int, typer.Option("--turns", min=2, help="How often each of them writes.")] = 2,
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="How many at the same time.")] = 50,
     delay_ms: Annotated[float, typer.Option("--delay-ms", min=0, help="How long the model takes.")] = 1000.0,
-    together: Annotated[
-        bool, typer.Option("--together", help="All begin at the same moment, and not one after the other.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Time `weft serve` with many conversations at once, beside a handler that only stores a message."""
-    load = Load(sessions=sessions, turns=turns, at_once=at_once, delay_ms=delay_ms, together=together)
+    load = Load(sessions=sessions, turns=turns, at_once=at_once, delay_ms=delay_ms)
     with _folder() as folder, _progress() as progress:
         report = run(measure_serve(folder, load, progress))
     if as_json:
@@ -119,8 +116,9 @@ def serve(
     table.add_row("a bare handler", *(f"{one:.1f} ms" for one in bare))
     out.print(table)
     out.print(
-        f"{report.per_second:,.0f} turns a second of {report.bound_per_second:,.0f} that the delay allows; "
-        f"turn / bare: {report.ratio:.1f} (goal at most {OVERHEAD_GOAL:g})"
+        f"turn / bare: {report.ratio:.1f} (goal at most {OVERHEAD_GOAL:g}); without pauses "
+        f"{report.per_second:,.0f} turns a second of {report.bound_per_second:,.0f} that the delay allows, "
+        f"and {report.in_step_p50_ms:.1f} ms at the median, since all get into step"
     )
     grown = _table("sessions", "p50", "memory")
     for step in report.growth:

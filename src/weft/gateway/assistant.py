@@ -286,14 +286,16 @@ class App:
         if not question.session or question.is_opened:
             return question.session or ""
         caller, rule, name = question.caller, self.builder.recipe.session, question.session
-        found = await store.sessions.find(name)
+        found, bound = await store.sessions.find_either(name, caller.channel, caller.sender_id, rule=rule)
         if found is not None and _may_enter(found, caller, rule):
             if rule.goes_on(found, datetime.now(UTC)):
                 return found.id
             name = found.conversation
+            bound = await store.sessions.find_open(caller.channel, name, caller.sender_id, rule=rule)
+        if bound is not None and rule.goes_on(bound, datetime.now(UTC)):
+            return bound.id  # only who makes a session waits for the disk
         if not made:
-            now = await store.sessions.find_open(caller.channel, name, caller.sender_id, rule=rule)
-            return now.id if now else ""
+            return ""
         new = await store.sessions.find_or_create(
             caller.channel, name, caller.sender_id, agent_id=caller.agent_id, rule=rule
         )

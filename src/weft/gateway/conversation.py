@@ -40,12 +40,10 @@ class Conversation:
         if session_id:
             session = await store.sessions.reopen(session_id, rule=rule)
         else:
-            session = await store.sessions.find_or_create(
-                caller.channel,
-                name,
-                caller.sender_id,
-                agent_id=caller.agent_id,
-                rule=rule,
+            place = (caller.channel, name, caller.sender_id)
+            found = await store.sessions.find_open(*place, rule=rule)
+            session = found or await store.sessions.find_or_create(
+                *place, agent_id=caller.agent_id, rule=rule
             )
         return cls(app=app, caller=caller, name=name, session=session, provider=app.provider)
 

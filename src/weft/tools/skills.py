@@ -104,7 +104,9 @@ class SkillTools:
         at = self.monotonic()
         same = known is not None and known.skills is skills
         places = known.places if known is not None and same else self._places(skills)
-        there = await self.reader.together(lambda: [os.path.lexists(file.path) for _, file in places])
+        there: list[bool] = []
+        if places:
+            there = await self.reader.together(lambda: [os.path.lexists(file.path) for _, file in places])
         found = [place for place, is_there in zip(places, there, strict=True) if is_there]
         files = tuple(await self.reader.read([file for _, file in found]))
         if known is not None and same and known.files == files:

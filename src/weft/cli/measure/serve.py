@@ -1,7 +1,8 @@
 """Many conversations at once with `weft serve`, beside a bare handler on the same stack.
 
-Both are real servers in processes of their own, asked over loopback in the same way. Their clients do not
-start at the same moment but one after the other within one delay, as people do; with `together` they do.
+Both are real servers in processes of their own, asked over loopback in the same way. People write at random
+moments, nearly as often as the delay allows. A last round without pauses shows how many turns a second there
+can be; then all get into step, and each waits for the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 from rich.progress import Progress
 
@@ -26,6 +28,10 @@ OVERHEAD_GOAL = 4.0
 _REPLY = "It is calm at sea today, with a light wind from the west."
 _WARM_UP = 20
 _PARTS = 4
+_SEED = 7
+_SHARE = 0.9
+"""How much of what the delay allows is asked for: at all of it, nobody would be free when somebody writes."""
+_Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _ADDRESS = "http://127.0.0.1:"
 
 
@@ -37,7 +43,6 @@ class Load:
     turns: int
     at_once: int
     delay_ms: float
-    together: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,7 @@ class ServeReport:
     load: Load
     per_second: float
     bound_per_second: float
+    in_step_p50_ms: float
     overhead_p50_ms: float
     overhead_p95_ms: float
     bare_p50_ms: float
@@ -70,23 +76,25 @@ class ServeReport:
 
 async def measure_serve(folder: Path, load: Load, progress: Progress) -> ServeReport:
     """The load on both servers, in turns of one round each; the first round makes the sessions."""
-    task = progress.add_task("answering", total=2 * load.sessions * load.turns)
+    people = range(load.sessions)
+    task = progress.add_task("answering", total=load.sessions * (2 * load.turns + 1))
     ours, bare, memory = list[float](), list[float](), list[float]()
-    elapsed = 0.0
     async with _weft(folder / "weft", load) as weft, _bare(folder / "bare", load) as other:
-        await weft.round(range(-_WARM_UP, 0), load)
-        await other.round(range(-_WARM_UP, 0), load)
+        await weft.in_step(range(-_WARM_UP, 0), load)
+        await other.in_step(range(-_WARM_UP, 0), load)
         for _ in range(load.turns):
-            started = time.perf_counter()
-            ours += await weft.round(range(load.sessions), load, memory)
-            elapsed += time.perf_counter() - started
+            ours += await weft.at_random(people, load, memory)
             progress.advance(task, load.sessions)
-            bare += await other.round(range(load.sessions), load)
+            bare += await other.at_random(people, load)
             progress.advance(task, load.sessions)
+        started = time.perf_counter()
+        in_step = await weft.in_step(people, load)
+        elapsed = time.perf_counter() - started
     return ServeReport(
         load=load,
-        per_second=len(ours) / elapsed,
+        per_second=load.sessions / elapsed,
         bound_per_second=load.at_once / (load.delay_ms / 1000) if load.delay_ms else float("inf"),
+        in_step_p50_ms=p50(in_step) - load.delay_ms,
         overhead_p50_ms=p50(ours) - load.delay_ms,
         overhead_p95_ms=p95(ours) - load.delay_ms,
         bare_p50_ms=p50(bare) - load.delay_ms,
@@ -113,27 +121,45 @@ class _Server:
     process: asyncio.subprocess.Process
     port: int
 
-    async def round(self, people: range, load: Load, memory: list[float] | None = None) -> list[float]:
-        """One turn of each of them, so many at a time; how long each took, in milliseconds.
+    async def at_random(self, people: range, load: Load, memory: list[float] | None = None) -> list[float]:
+        """One turn of each of them, at random moments, so many at a time at most; how long each took.
 
         After each of them the memory of the server is noted, where that is wanted.
         """
+        dice = Random(_SEED)  # noqa: S311 - the same moments in every run
+        free, times = asyncio.Queue[_Line](), list[float]()
+        for _ in range(load.at_once):
+            free.put_nowait(await asyncio.open_connection("127.0.0.1", self.port))
+
+        async def one(person: int) -> None:
+            line = await free.get()
+            times.append(await _timed(line, person))
+            free.put_nowait(line)
+            if memory is not None:
+                memory.append(self.memory_mb())
+
+        rate = _SHARE * load.at_once / max(load.delay_ms / 1000, 0.001)
+        running, due = [], time.perf_counter()
+        for person in people:
+            due += dice.expovariate(rate)
+            await asyncio.sleep(max(due - time.perf_counter(), 0))
+            running.append(asyncio.create_task(one(person)))
+        await asyncio.gather(*running)
+        while not free.empty():
+            await _closed(free.get_nowait())
+        return times
+
+    async def in_step(self, people: range, load: Load) -> list[float]:
+        """One turn of each, so many at a time: who is answered writes again at once, as the next person."""
         waiting, times = iter(people), list[float]()
 
-        async def client(number: int) -> None:
-            if not load.together:
-                await asyncio.sleep(number * load.delay_ms / 1000 / load.at_once)
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        async def client() -> None:
+            line = await asyncio.open_connection("127.0.0.1", self.port)
             for person in waiting:
-                started = time.perf_counter()
-                await _ask(reader, writer, person)
-                times.append((time.perf_counter() - started) * 1000)
-                if memory is not None:
-                    memory.append(self.memory_mb())
-            writer.close()
-            await writer.wait_closed()
+                times.append(await _timed(line, person))
+            await _closed(line)
 
-        await asyncio.gather(*(client(number) for number in range(load.at_once)))
+        await asyncio.gather(*(client() for _ in range(load.at_once)))
         return times
 
     def memory_mb(self) -> float:
@@ -143,6 +169,18 @@ class _Server:
         except OSError:
             return float("nan")
         return next(int(line.split()[1]) / 1024 for line in told.splitlines() if line.startswith("VmRSS"))
+
+
+async def _timed(line: _Line, person: int) -> float:
+    """How long an answer takes, in milliseconds."""
+    started = time.perf_counter()
+    await _ask(*line, person)
+    return (time.perf_counter() - started) * 1000
+
+
+async def _closed(line: _Line) -> None:
+    line[1].close()
+    await line[1].wait_closed()
 
 
 async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, person: int) -> None:
@@ -161,7 +199,7 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, perso
 @asynccontextmanager
 async def _weft(home: Path, load: Load) -> AsyncIterator[_Server]:
     """`weft serve`, with a model that takes its time and nothing else."""
-    replies = json.dumps([_REPLY] * (load.sessions * load.turns + _WARM_UP))
+    replies = json.dumps([_REPLY] * (load.sessions * (load.turns + 1) + _WARM_UP))
     config = (
         f'provider = "scripted"\n[scripted]\nreplies = {replies}\ndelay_seconds = {load.delay_ms / 1000}\n'
         f"[http]\nport = 0\nrequests_per_minute = 1000000000\nat_once = {load.at_once}\n"

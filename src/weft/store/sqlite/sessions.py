@@ -31,9 +31,6 @@ class SqliteSessions:
         rule: SessionRule = PLAIN_RULE,
     ) -> Session:
         """The open session of this conversation, or a new one if there is none or it has been idle."""
-        # Nearly always there is one: only who makes a session waits for the disk.
-        if found := await self.find_open(channel, conversation, sender, rule=rule):
-            return found
 
         def work(db: apsw.Connection) -> Session:
             found = _bound(db, rule.key(channel, conversation, sender))
@@ -44,6 +41,13 @@ class SqliteSessions:
             return _new(db, (channel, conversation, sender), agent_id, rule)
 
         return await self._database.write(work)
+
+    async def find_either(
+        self, name: str, channel: str, sender: str, *, rule: SessionRule = PLAIN_RULE
+    ) -> tuple[Session | None, Session | None]:
+        """The session that has this name as its id, and the one that a conversation of this name is in."""
+        key = rule.key(channel, name, sender)
+        return await self._database.read(lambda db: (_find(db, name), _bound(db, key)))
 
     async def find_open(
         self, channel: str, conversation: str, sender: str, *, rule: SessionRule = PLAIN_RULE
@@ -105,9 +109,7 @@ class SqliteSessions:
         return found
 
     async def find(self, session_id: str) -> Session | None:
-        query = f"select {_COLUMNS} from sessions where id = ?"
-        row = await self._database.read(lambda db: db.execute(query, (session_id,)).fetchone())
-        return None if row is None else _session(row)
+        return await self._database.read(lambda db: _find(db, session_id))
 
     async def list(self, *, limit: int = 1000) -> list[Session]:
         """Sessions, the one last used first."""
@@ -131,6 +133,11 @@ class SqliteSessions:
         """End a session. Raises StoreError if there is none of that id."""
         await self.get(session_id)
         await self._database.write(lambda db: _close(db, session_id))
+
+
+def _find(db: apsw.Connection, session_id: str) -> Session | None:
+    row = db.execute(f"select {_COLUMNS} from sessions where id = ?", (session_id,)).fetchone()
+    return None if row is None else _session(row)
 
 
 def _bound(db: apsw.Connection, key: tuple[str, str, str]) -> Session | None:
