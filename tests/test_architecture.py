@@ -19,6 +19,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 CONTAINED = [
     "channels/live.py",
     "channels/mcp.py",
+    "gateway/deliveries.py",
     "gateway/pipeline.py",
     "memory/border.py",
     "store/sqlite/database.py",
@@ -27,10 +28,10 @@ CONTAINED = [
     "turn/act.py",
     "turn/run.py",
 ]
-"""Where a failure of anything must be contained: Loro raises bare BaseExceptions; neither one request nor one
-write of a group must take the others with it; a stream that began can tell of a failure only in itself; a
-tool is anybody's code; and a turn that fails is recorded as failed, whatever it was, before the error goes
-on."""
+"""Where a failure of anything must be contained: Loro raises bare BaseExceptions; neither one request, one
+message, one answer nor one write of a group must take the others with it; a stream that began can tell of a
+failure only in itself; a tool is anybody's code; and a turn that fails is recorded as failed, whatever it
+was, before the error goes on."""
 LAZY_IMPORTS = {
     ("app.py", "_over_http"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",

@@ -96,10 +96,15 @@ class ToolError(WeftError):
 
 
 class ChannelError(WeftError):
-    """A message could not be received or delivered; `retry` says in how many seconds to try again."""
+    """A message could not be received or delivered; `retry` says in how many seconds to try again.
 
-    def __init__(self, sentence: str, *, retry: float | None = None) -> None:
-        self.retry = retry
+    So many parts of it `arrived` all the same. `doubtful` says that nobody can know whether more did.
+    """
+
+    def __init__(
+        self, sentence: str, *, retry: float | None = None, arrived: int = 0, doubtful: bool = False
+    ) -> None:
+        self.retry, self.arrived, self.doubtful = retry, arrived, doubtful
         super().__init__(sentence)
 
 

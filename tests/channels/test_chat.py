@@ -13,7 +13,7 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 import weft
-from weft.channels.chat import TerminalConsent, chat
+from weft.channels.chat import TerminalConsent, _stoppable, chat
 from weft.channels.growing import GrowingText
 from weft.types.reply import Event
 
@@ -189,3 +189,29 @@ async def test_a_person_at_the_terminal_is_asked_in_the_middle_of_an_answer(type
 
     shown = out.file.getvalue()  # type: ignore[attr-defined]
     assert shown.index("Let me see.") < shown.index("May I add") < shown.index("Done.")
+
+
+async def test_ctrl_c_stops_an_answer_also_after_a_question() -> None:
+    out, ended = Console(file=io.StringIO()), list[str]()
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+
+        async def work() -> None:
+            keys.send_text("yes\r")
+            await TerminalConsent(out).ask("May I?")
+            os.kill(os.getpid(), signal.SIGINT)
+            async with asyncio.timeout(30):
+                await asyncio.Event().wait()
+            ended.append("nothing stopped it")
+
+        await _stoppable(work(), out)
+    assert ended == []
+
+
+async def test_two_questions_at_the_terminal_come_one_after_the_other() -> None:
+    consent = TerminalConsent(Console(file=io.StringIO()))
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        first, second = (asyncio.create_task(consent.ask(question)) for question in ("first?", "second?"))
+        keys.send_text("yes\r")
+        assert await asyncio.wait_for(first, 30)
+        keys.send_text("no\r")
+        assert not await asyncio.wait_for(second, 30)

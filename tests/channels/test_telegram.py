@@ -5,8 +5,11 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
+import httpx
 import pytest
+import telegram.error
 
 import weft
 from fake_telegram import TOKEN, FakeTelegram, error, message
@@ -39,6 +42,7 @@ async def running(fake: FakeTelegram) -> AsyncIterator[tuple[Telegram, asyncio.Q
     finally:
         await channel.stop()
         await asyncio.wait_for(task, 30)
+        await channel.close()
 
 
 async def sent(fake: FakeTelegram, text: str) -> list[str]:
@@ -46,7 +50,7 @@ async def sent(fake: FakeTelegram, text: str) -> list[str]:
     try:
         await channel.send(Outbound(channel="telegram", conversation="7", text=text))
     finally:
-        await channel.stop()
+        await channel.close()
     return [one["text"] for one in fake.sent]
 
 
@@ -92,7 +96,7 @@ async def test_an_update_is_confirmed_only_when_it_is_safe_here(fake: FakeTelegr
 
     safe.set()
     await asyncio.to_thread(fake.wait_confirmed, 1)
-    await channel.stop()
+    await channel.close()
     await asyncio.wait_for(task, 30)
 
 
@@ -105,7 +109,7 @@ async def test_what_was_not_confirmed_comes_again(fake: FakeTelegram) -> None:
     channel = bot(fake)
     with pytest.raises(RuntimeError):
         await channel.run(die)
-    await channel.stop()
+    await channel.close()
 
     async with running(fake) as (_, taken):
         assert (await asyncio.wait_for(taken.get(), 30)).text == "one"
@@ -128,7 +132,7 @@ async def test_a_wrong_token_ends_it_and_is_not_told(
 
     with pytest.raises(weft.ChannelError, match="does not accept the token") as caught:
         await channel.run(lambda _: asyncio.sleep(0, True))
-    await channel.stop()
+    await channel.close()
 
     assert "wrong-token" not in str(caught.value) + caplog.text
     assert "wrong-token" not in repr(TelegramSettings(token="wrong-token"))  # noqa: S106
@@ -181,7 +185,7 @@ async def test_what_cannot_be_delivered_says_whether_to_try_again(
 async def test_it_shows_that_an_answer_is_coming(fake: FakeTelegram) -> None:
     channel = bot(fake)
     await channel.typing("7")
-    await channel.stop()
+    await channel.close()
 
     assert fake.actions == [{"chat_id": "7", "action": "typing"}]
 
@@ -211,4 +215,50 @@ async def test_a_question_that_telegram_does_not_take_is_told_to_who_asks(fake: 
 
     with pytest.raises(weft.ChannelError, match="refuses to deliver"):
         await channel.ask("9", "May I?", yes="/yes", no="/no")
+    await channel.close()
+
+
+async def test_parts_that_arrived_are_not_sent_again(fake: FakeTelegram) -> None:
+    calls: list[str] = []
+
+    def trouble(method: str, fields: dict[str, str]) -> tuple[int, dict[str, object]] | None:
+        calls.append(method)
+        return (502, error(502, "Bad Gateway")) if calls.count("sendMessage") == 2 else None
+
+    fake.trouble = trouble
+    channel = bot(fake)
+    long = Outbound(channel="telegram", conversation="7", text="\n\n".join(("a" * 3000, "b" * 3000)))
+
+    with pytest.raises(weft.ChannelError) as failed:
+        await channel.send(long)
+    await channel.send(replace(long, arrived=failed.value.arrived))
+    await channel.close()
+
+    assert failed.value.retry is not None
+    assert [one["text"][0] for one in fake.sent] == ["a", "b"]
+
+
+async def test_what_telegram_may_have_taken_is_doubtful_and_not_sent_again(
+    fake: FakeTelegram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = bot(fake)
+
+    async def broke_off(*_: object, **__: object) -> None:
+        raise telegram.error.NetworkError("it broke off") from httpx.ReadError("it broke off")
+
+    monkeypatch.setattr(channel, "_say", broke_off)
+    with pytest.raises(weft.ChannelError) as failed:
+        await channel.send(Outbound(channel="telegram", conversation="7", text="hello"))
+    await channel.close()
+
+    assert failed.value.doubtful
+
+
+async def test_after_the_end_of_a_run_answers_are_still_sent(fake: FakeTelegram) -> None:
+    channel = bot(fake)
     await channel.stop()
+
+    await channel.send(Outbound(channel="telegram", conversation="7", text="hello"))
+    await channel.close()
+
+    assert [one["text"] for one in fake.sent] == ["hello"]

@@ -129,6 +129,76 @@ async def test_a_server_that_stops_does_not_wait_for_an_answer() -> None:
     assert wire.sent == [("7", "I did not.")]
 
 
+class SlowToAsk(Wire):
+    """Its questions take a while to arrive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asking, self.arrives = asyncio.Event(), asyncio.Event()
+
+    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
+        self.asking.set()
+        await self.arrives.wait()
+        await super().ask(conversation, question, yes=yes, no=no)
+
+
+async def test_a_yes_to_a_question_that_nobody_saw_yet_is_no_consent() -> None:
+    wire, model = SlowToAsk(), weft.ScriptedProvider([appending(), "I did not.", "what?"])
+    async with gateway(model, wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("go on"))
+        await wire.asking.wait()
+        await made.submit(said("yes", 2))  # to what was said before
+        wire.arrives.set()
+        await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said("no", 3))
+
+        assert [text for _, text in await wire.wait(2)] == ["I did not.", "what?"]
+        assert await about(app) == "Ada"
+
+
+async def test_who_thinks_does_not_hold_up_what_others_remember() -> None:
+    wire, model = Wire(), weft.ScriptedProvider([appending("one"), appending("two"), "done", "done"])
+    async with gateway(model, wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("of seven"))
+        await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said("of eight", sender="8"))
+        question, _, _ = await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said("yes", 2, sender="8"))
+        await made.submit(said("yes", 2))
+        await wire.wait(2)
+
+        assert await about(app) == "Ada\ntwo\none"
+    assert "two" in question
+
+
+async def test_who_thinks_does_not_take_the_place_of_others() -> None:
+    wire, model = Wire(), weft.ScriptedProvider([appending(), "hello", "done"])
+    async with gateway(model, wire, at_once=1) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember"))
+        await asyncio.wait_for(wire.questions.get(), 30)
+        await made.submit(said("hi", sender="8"))
+        assert await wire.wait(1) == [("8", "hello")]
+        await made.submit(said("yes", 2))
+
+        assert (await wire.wait(2))[1] == ("7", "done")
+
+
+async def test_a_server_that_stops_waits_for_none_of_two_answers() -> None:
+    wire = Wire()
+    calls = (*appending("one", 1).tool_calls, *appending("two", 2).tool_calls)
+    both = weft.Reply(text="", tool_calls=calls, stop_reason="tools")
+    async with gateway(weft.ScriptedProvider([both, "I did not."]), wire) as (made, app):
+        await prepared(app)
+        await made.submit(said("remember both"))
+        await asyncio.wait_for(wire.questions.get(), 30)
+        await asyncio.wait_for(made.stop(), 30)
+
+    assert wire.sent == [("7", "I did not.")]
+
+
 async def test_the_time_of_a_tool_stands_still_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("weft.turn.act.monotonic", lambda: now[0])

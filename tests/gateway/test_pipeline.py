@@ -1,12 +1,15 @@
 """From a channel to a turn and back, for many people at once, and across restarts."""
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import weft
-from weft.gateway.pipeline import BUSY, DOUBTFUL, EDITED, UNSUPPORTED
+from weft.gateway.deliveries import DOUBTFUL
+from weft.gateway.pipeline import BUSY, EDITED, UNSUPPORTED
 from weft.types.post import Outbound
 from wired import Echo, Wire, gateway, said
 
@@ -215,3 +218,92 @@ async def test_two_people_never_reach_each_others_words() -> None:
     for request in provider.requests[2:]:
         seen = request.to_prompt_string()
         assert ("marlin" in seen) != ("tuna" in seen)
+
+
+async def test_what_was_answered_while_the_inbox_was_read_is_not_answered_again() -> None:
+    wire, model = Wire(), Echo()
+    reading, go_on = threading.Event(), threading.Event()
+    async with gateway(model, wire) as (made, app):
+        database = (await app.store.get()).post._database  # type: ignore[attr-defined]
+        model.gate.clear()
+        await made.submit(said("one"))
+        await model.asked.wait()
+        await made.submit(said("two", 2))
+
+        def wait(_: object) -> None:
+            reading.set()
+            go_on.wait(30)
+
+        slow = database.read(wait)
+        looking = asyncio.gather(made.look_again(), slow)  # they are read together, and the list comes late
+        await asyncio.to_thread(reading.wait, 30)
+        model.gate.set()
+        await wire.wait(2)
+        go_on.set()
+        await looking
+        await made.submit(said("end", 3))
+        told = [text for _, text in await wire.wait(3)]
+
+    assert told == ["echo one", "echo two", "echo end"]
+
+
+async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
+    wire, model = Wire(), Echo()
+    model.gate.clear()
+    async with gateway(model, wire, at_once=1) as (made, app):
+        await made.submit(said("one"))
+        await model.asked.wait()
+        await made.submit(said("two", sender="8"))
+        stopping = asyncio.create_task(made.stop())
+        await asyncio.sleep(0)
+        model.gate.set()
+        await stopping
+        waiting = [each.message.text for each in await (await app.store.get()).post.waiting()]
+
+    assert (wire.sent, waiting) == ([("7", "echo one")], ["two"])
+
+
+async def test_a_line_goes_on_though_the_store_was_busy_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.gateway.pipeline._PAUSE_SECONDS", 0)
+    wire, trouble = Wire(), [weft.StoreError("It is in use by another program.")] * 3
+    async with gateway(Echo(), wire) as (made, app):
+        post = type((await app.store.get()).post)
+        right = post.answer
+
+        async def answer(self: Any, inbox_id: str, text: str) -> None:
+            if trouble:
+                raise trouble.pop()
+            await right(self, inbox_id, text)
+
+        monkeypatch.setattr(post, "answer", answer)
+        await made.submit(said("/facts"))
+        await made.submit(said("hello", 2))
+
+        assert [text for _, text in await wire.wait(2)] == ["It is in use by another program.", "echo hello"]
+
+
+async def test_last_is_the_last_answer_also_after_the_session_was_closed() -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire) as (made, app):
+        store = await app.store.get()
+        await made.submit(said("one"))
+        await wire.wait(1)
+        [session] = await store.sessions.list()
+        await store.sessions.close(session.id)
+        await made.submit(said("two", 2))
+        await made.submit(said("/last", 3))
+
+        assert [text for _, text in await wire.wait(3)] == ["echo one", "echo two", "echo two"]
+
+
+async def test_who_is_killed_while_it_reports_what_is_doubtful_has_reported_it() -> None:
+    app = await weft.connect(provider=Echo())
+    post = (await app.store.get()).post
+    await post.put(Outbound(channel="telegram", conversation="7", text="an answer"))
+    await post.due(9e9, ["telegram"])  # killed while it is sent
+    await post.doubtful(["telegram"], note=DOUBTFUL)  # and again, right behind this
+    await app.close()
+
+    wire = Wire()
+    async with gateway(Echo(), wire):
+        assert await wire.wait(1) == [("7", DOUBTFUL)]

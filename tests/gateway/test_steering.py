@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,46 @@ async def test_a_message_that_comes_too_late_to_steer_gets_a_turn_of_its_own() -
 
     assert told[1] == "answer to later"
     assert len(model.requests) == 3
+
+
+async def test_what_steered_is_not_answered_again_if_a_task_is_due_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire, model = Wire(), Busy()
+    async with gateway(model, wire, while_running="steer") as (made, app):
+        turns = type((await app.store.get()).turns)
+        right = turns.step
+
+        async def step(self: Any, turn_id: str, *messages: weft.Message, inbox_ids: Any = ()) -> None:
+            if inbox_ids:  # the inbox is looked at in the moment before this is written
+                await made.look_again()
+            await right(self, turn_id, *messages, inbox_ids=inbox_ids)
+
+        monkeypatch.setattr(turns, "step", step)
+        await made.submit(said("begin"))
+        await model.asked.wait()
+        await made.submit(said("also this", 2))
+        model.gate.set()
+        await wire.wait(1)
+        await made.submit(said("end", 3))
+        told = [text for _, text in await wire.wait(2)]
+
+    assert told == ["answer to also this", "answer to end"]
+
+
+async def test_what_steered_a_turn_that_was_killed_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = Wire()
+    async with gateway(Busy(), wire) as (made, app):
+        store = await app.store.get()
+        session = await store.sessions.find_or_create("telegram", "7", "7", agent_id="weft")
+        first = await store.post.receive(said("look up the tide"))
+        second = await store.post.receive(said("and book a table", 2))
+        turn = await store.turns.begin(session.id, "look up the tide", inbox_id=first or "")
+        steered = weft.Message(role="user", content="and book a table")
+        await store.turns.step(turn, steered, inbox_ids=[second or ""])
+        monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+        await made.resume()
+
+        [(_, told)] = await wire.wait(1)
+
+    assert "“look up the tide”, “and book a table”" in told

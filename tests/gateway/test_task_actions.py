@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import weft
-from wired import Wire, gateway
+from weft.gateway.conversation import Conversation
+from wired import Wire, gateway, said
 
 TEXT = "look up the tide"
 ACTING = ("telegram",)
@@ -113,3 +114,32 @@ async def _until_changed(store: weft.Store, due: datetime) -> weft.Task:
             [task] = await store.tasks.list("telegram:7")
             if task.due != due:
                 return task
+
+
+async def test_what_is_said_while_a_task_is_done_gets_an_answer_of_its_own() -> None:
+    """A task that fails is tried again without a word: who steered it would not hear anything."""
+    wire, model = Wire(), weft.ScriptedProvider([_search(), weft.ProviderError("it is down."), "Lisbon."])
+    async with gateway(model, wire, while_running="steer") as (made, app):
+        store = await order(app)
+        await store.tasks.fire(DUE.timestamp(), acting=ACTING)
+        await made.look_again()
+        await made.submit(said("what is the capital of Portugal?"))
+
+        assert await wire.wait(1) == [("7", "Lisbon.")]
+
+
+async def test_whoever_chats_at_the_terminal_leaves_the_tasks_of_other_channels_alone() -> None:
+    wire, model = Wire(), weft.ScriptedProvider(["High water is at noon."])
+    async with gateway(model, wire) as (made, app):
+        store = await order(app, datetime.now(UTC) - timedelta(seconds=1))
+        person = weft.Caller(agent_id="weft", channel="terminal", sender_id="owner")
+        assert await (await Conversation.open(app, person, "chat")).reminders() == []
+        await store.tasks.fire(datetime.now(UTC).timestamp(), acting=ACTING)
+        await made.look_again()
+
+        assert await wire.wait(1) == [("7", "High water is at noon.")]
+
+
+def _search() -> weft.Reply:
+    call = weft.ToolCall(id="c1", name="archival_search", arguments={"query": "sea"})
+    return weft.Reply(text="", tool_calls=(call,), stop_reason="tools")

@@ -84,6 +84,21 @@ async def test_what_is_read_at_the_same_moment_is_read_in_one_thread_and_each_ge
     assert len({thread for _, thread in told}) == 1
 
 
+async def test_a_read_that_no_thread_can_do_is_an_error_and_no_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.get_running_loop(), "run_in_executor", refuse)
+        with pytest.raises(RuntimeError):
+            await asyncio.wait_for(_links(database), 30)
+    await database.close()
+
+
 async def test_what_was_asked_for_before_the_store_was_closed_is_still_read(tmp_path: Path) -> None:
     database = Database(str(tmp_path / "weft.db"))
     await _link(database, "a")

@@ -34,7 +34,12 @@ async def add(store: weft.Store, due: str, repeat: str = "once", text: str = "wa
 
 async def told(store: weft.Store, now: datetime) -> list[str]:
     await store.tasks.fire(now.timestamp())
-    return [one.message.text for one in await store.post.due(END, ALL)]
+    texts = []
+    while due := await store.post.due(END, ALL):
+        for delivery in due:
+            await store.post.sent(delivery.id)
+            texts.append(delivery.message.text)
+    return texts
 
 
 async def test_a_task_is_told_at_its_time_and_only_once(store: weft.Store) -> None:
@@ -123,3 +128,24 @@ async def test_a_task_without_a_place_stays_pending(store: weft.Store) -> None:
 
     assert await told(store, datetime.now(UTC)) == []
     assert [task.text for task in await store.tasks.list("a:b")] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("due", "zone"), [("0001-01-01 00:00+14:00", "UTC"), ("2026-01-01 09:00+00:00", "Mars/Phobos")]
+)
+async def test_a_time_that_makes_no_sense_is_refused(store: weft.Store, due: str, zone: str) -> None:
+    with pytest.raises(weft.StoreError):
+        await store.tasks.add("telegram:7", "tea", datetime.fromisoformat(due), zone=zone)
+
+
+async def test_a_task_with_a_time_that_makes_no_sense_is_set_aside_and_the_others_are_told(
+    store: weft.Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    await add(store, "2026-11-17 09:00", text="tea")
+    await add(store, "2026-11-17 09:00", text="water the plants")
+    bad = "update tasks set zone = 'Mars/Phobos' where text = 'tea'"
+    await store._kept.database.write(lambda db: db.execute(bad).get)
+
+    assert await told(store, at("2026-11-17 09:00")) == ["⏰ water the plants"]
+    assert await told(store, at("2026-11-17 09:01")) == []
+    assert "set aside" in caplog.text

@@ -47,17 +47,18 @@ class TerminalConsent:
     """Asks the person at the terminal to agree, in the middle of an answer."""
 
     def __init__(self, out: Console) -> None:
-        self._out = out
+        self._out, self._one = out, asyncio.Lock()
         self.growing: GrowingText | None = None
 
     async def ask(self, question: str) -> bool:
         """Whether they type yes; whoever leaves does not."""
-        with self.growing.paused() if self.growing else nullcontext():
-            show(question, self._out)
-            try:
-                answer: str = await _prompt(()).prompt_async("yes or no › ")
-            except (KeyboardInterrupt, EOFError):
-                return False
+        async with self._one:
+            with self.growing.paused() if self.growing else nullcontext():
+                show(question, self._out)
+                try:  # Ctrl-C stops the answer, and with it the question
+                    answer: str = await _prompt(()).prompt_async("yes or no › ", handle_sigint=False)
+                except (KeyboardInterrupt, EOFError):
+                    return False
         return answer.strip().lower() in ("y", "yes", "/yes")
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _WANTED = ("message", "edited_message", "callback_query")
 _REFUSED = "Telegram does not accept the token: check `telegram.token`."
+_DOUBTFUL = frozenset({"ReadTimeout", "ReadError", "RemoteProtocolError"})
+"""Errors of httpx after a request went out: Telegram may have done what it asks for."""
 _LONGEST_WAIT = 60.0
 _PATIENCE = 300.0
 """How long an answer waits for Telegram's own limits before it is given back to be tried later."""
@@ -77,19 +79,25 @@ class Telegram:
                 offset = update.update_id + 1
 
     async def send(self, message: Outbound) -> None:
-        """Carry an answer out, in as many messages as it takes.
+        """Carry an answer out, in as many messages as it takes; those that arrived before are left out.
 
         Raises:
             ChannelError: the person blocked the bot, or Telegram cannot be reached.
         """
-        for html, plain in _pairs(message.text):
+        for number, (html, plain) in enumerate(_pairs(message.text)):
+            if number < message.arrived:
+                continue
             try:
-                await self._patiently(lambda: self._say(message, html, "HTML"))  # noqa: B023
-            except self._sdk.error.BadRequest as error:
-                _log.warning("Telegram did not take the formatting of an answer: %s", error)
-                await self._once(lambda: self._say(message, plain, None))  # noqa: B023
+                await self._send_part(message, html, plain)
             except self._sdk.error.TelegramError as error:
-                raise self._failed(error) from error
+                raise self._failed(error, arrived=number) from error
+
+    async def _send_part(self, message: Outbound, html: str, plain: str) -> None:
+        try:
+            await self._patiently(lambda: self._say(message, html, "HTML"))
+        except self._sdk.error.BadRequest as error:
+            _log.warning("Telegram did not take the formatting of an answer: %s", error)
+            await self._patiently(lambda: self._say(message, plain, None))
 
     async def typing(self, conversation: str) -> None:
         try:
@@ -118,6 +126,9 @@ class Telegram:
             _log.info("Telegram did not let a button rest: %s", type(error).__name__)
 
     async def stop(self) -> None:
+        self._stopped.set()
+
+    async def close(self) -> None:
         self._stopped.set()
         for line in self._lines:
             await line.shutdown()
@@ -166,7 +177,7 @@ class Telegram:
                 return
             except self._sdk.error.RetryAfter as error:
                 waited += _seconds(error)
-                if waited > _PATIENCE:
+                if waited > _PATIENCE or self._stopped.is_set():
                     raise
                 await self._pause(_seconds(error))
 
@@ -176,16 +187,20 @@ class Telegram:
         except self._sdk.error.TelegramError as error:
             raise self._failed(error) from error
 
-    def _failed(self, error: Any) -> ChannelError:
-        """A failure in our words: some pass, some never will."""
+    def _failed(self, error: Any, *, arrived: int = 0) -> ChannelError:
+        """A failure in our words: some pass, some never will, and of some nobody knows."""
         kinds = self._sdk.error
         if isinstance(error, kinds.RetryAfter):
-            return ChannelError("Telegram wants us to wait: the answer is sent later.", retry=_seconds(error))
+            told = "Telegram wants us to wait: the answer is sent later."
+            return ChannelError(told, retry=_seconds(error), arrived=arrived)
         if isinstance(error, kinds.InvalidToken):  # its message has the token in it
             return ChannelError(_REFUSED)
         if isinstance(error, kinds.BadRequest | kinds.Forbidden):
             return ChannelError(f"Telegram refuses to deliver this: {error.message}.")
-        return ChannelError("Telegram cannot be reached: the answer is sent later.", retry=5.0)
+        if type(error.__cause__).__name__ in _DOUBTFUL:
+            return ChannelError("Telegram was told and did not say whether it understood.", doubtful=True)
+        told = "Telegram cannot be reached: the answer is sent later."
+        return ChannelError(told, retry=5.0, arrived=arrived)
 
     async def _pause(self, seconds: float) -> None:
         try:

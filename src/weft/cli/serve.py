@@ -38,7 +38,7 @@ Wants=network-online.target
 ExecStart={command} serve
 Restart=on-failure
 RestartSec=5
-TimeoutStopSec=90
+TimeoutStopSec=180
 NoNewPrivileges=true
 {environment}
 [Install]
@@ -133,6 +133,8 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
     for channel in channels:
         await channel.stop()
     await gateway.stop()
+    for channel in channels:
+        await channel.close()
     for ended in await asyncio.gather(*parts, return_exceptions=True):
         if isinstance(ended, BaseException):
             raise ended

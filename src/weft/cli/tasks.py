@@ -52,6 +52,8 @@ def add(
         raise ConfigError("What the assistant is to do needs a time: give --due.")
     channel, _, sender = person.partition(":")
     place = "chat" if channel == "terminal" else sender
+    if channel == "http":  # nobody can be told unasked there: it stays pending, and is shown in every turn
+        channel = place = ""
     zone = settings().time_zone
     task_id = with_store(
         lambda store: store.tasks.add(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
 from weft.errors import ProviderError, StoreError
 from weft.gateway.assistant import App
@@ -43,7 +45,8 @@ async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Ev
     """Summarise conversations that are over and keep what people said about themselves, until `stopped`."""
     while settings.enabled and not stopped.is_set():
         for session in await idle_sessions(app, settings):
-            await learn_from(app, session)
+            if not await unless_stopped(stopped, learn_from(app, session, settings)):
+                return  # it is not summarised yet, and so learned from after the next start
         await pause(stopped, settings.every_seconds)
 
 
@@ -52,11 +55,16 @@ async def idle_sessions(app: App, settings: LearnSettings) -> list[Session]:
     return list(await (await app.store.get()).sessions.unlearned(before))
 
 
-async def learn_from(app: App, session: Session) -> None:
-    """Close a session, and keep its summary and its facts, each fact with the message it came from."""
+async def learn_from(app: App, session: Session, settings: LearnSettings | None = None) -> None:
+    """Close a session, and keep its summary and its facts, each fact with the message it came from.
+
+    One in which somebody writes again is left alone; without settings, one in which a turn runs.
+    """
     store, recipe = await app.store.get(), app.builder.recipe
+    before = time.time() - settings.idle_minutes * 60 if settings else inf
+    if not await store.sessions.close_idle(session.id, before):
+        return
     messages = await store.messages.all(session.id)
-    await store.sessions.close(session.id)
     summary = await summarise(app.provider, recipe, messages)
     await store.summaries.add(session.channel, session.sender, summary, session_id=session.id)
     try:
@@ -71,6 +79,20 @@ async def learn_from(app: App, session: Session) -> None:
             await store.facts.set(sender, fact.key, fact.value, by_model=True, source=source)
         except StoreError as error:
             _log.info("a fact was not kept: %s", error, extra={"session": session.id})
+
+
+async def unless_stopped(stopped: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:
+    """Do the work, and break it off when `stopped`; whether it was done."""
+    working, ending = asyncio.create_task(work), asyncio.create_task(stopped.wait())
+    try:
+        await asyncio.wait((working, ending), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        return working.done()
+    finally:
+        working.cancel()
+        ending.cancel()
+        await asyncio.wait((working, ending))
 
 
 async def pause(stopped: asyncio.Event, seconds: float) -> None:

@@ -12,9 +12,13 @@ _NO = frozenset({"/no", "no", "n"})
 
 @dataclass(slots=True)
 class Asked:
-    """A question that waits for a yes or a no. An answer may name it, so that an old button means nothing."""
+    """A question that waits for a yes or a no. An answer may name it, so that an old button means nothing.
+
+    Until it `is_seen` only such an answer counts: a bare yes is one to something else.
+    """
 
     id: str = field(default_factory=lambda: uuid4().hex[:8])
+    is_seen: bool = False
     answer: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
@@ -28,7 +32,7 @@ class Asked:
     def settle(self, text: str) -> bool:
         """Take a message as the answer, if it is one to this question."""
         word, *more = text.lower().split() or [""]
-        if word not in _YES | _NO or more not in ([], [self.id]):
+        if word not in _YES | _NO or more not in ([], [self.id]) or not (more or self.is_seen):
             return False
         self.end(agreed=word in _YES)
         return True

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from weft.gateway.assistant import App, Question, Steering
 from weft.providers.base import Provider
@@ -60,9 +61,11 @@ class Conversation:
 
         What nobody said has another `origin`. Blocks that are named by their ids are shown this time.
         """
+        self.session = await self._open_session()
         question = Question(
             text=text,
             session=self.session.id,
+            is_opened=True,
             caller=self.caller,
             provider=self.provider,
             inbox_id=inbox_id,
@@ -79,6 +82,16 @@ class Conversation:
     async def context(self, text: str) -> Context:
         """What the model would see with this message."""
         return await self.app.context(text, self.session.id, caller=self.caller, provider=self.provider)
+
+    async def _open_session(self) -> Session:
+        """The session that the conversation is in: this one, or the one that follows on it."""
+        store, rule = await self.app.store.get(), self.app.builder.recipe.session
+        now = await store.sessions.find(self.session.id)
+        if now is not None and rule.goes_on(now, datetime.now(UTC)):
+            return now
+        return await store.sessions.find_or_create(
+            self.caller.channel, self.name, self.caller.sender_id, agent_id=self.caller.agent_id, rule=rule
+        )
 
     async def begin_anew(self) -> None:
         """Leave this session as it is and begin an empty one in its place."""
@@ -101,13 +114,17 @@ class Conversation:
         return await (await self.app.store.get()).messages.newest(self.session.id, n)
 
     async def reminders(self) -> list[str]:
-        """What is due and to be told here; each once, whoever else looks."""
-        store, now = await self.app.store.get(), time.time()
-        await store.tasks.fire(now)
-        told = []
-        for delivery in await store.post.due(now, (self.caller.channel,)):
-            await store.post.sent(delivery.id)
-            told.append(delivery.message.text)
+        """What is due and to be told here; each once, whoever else looks.
+
+        What was being told when somebody else's program ended is told again: nobody may have read it.
+        """
+        store, now, here = await self.app.store.get(), time.time(), (self.caller.channel,)
+        await store.tasks.fire(now, channels=here)
+        told = [delivery.message.text for delivery in await store.post.doubtful(here)]
+        while due := await store.post.due(now, here):
+            for delivery in due:
+                await store.post.sent(delivery.id)
+                told.append(delivery.message.text)
         return told
 
     async def interrupted(self) -> Sequence[OpenTurn]:

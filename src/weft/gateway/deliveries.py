@@ -6,15 +6,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from weft.errors import ChannelError
+from weft.errors import ChannelError, StoreError
 from weft.gateway.assistant import App
 from weft.types.post import Outbound
 from weft.types.records import Delivery
 
 _log = logging.getLogger(__name__)
+
+DOUBTFUL = "I was interrupted while I was sending you an answer. If it did not arrive, write `/last`."
 
 
 class Channel(Protocol):
@@ -52,8 +55,7 @@ class Deliveries:
 
     def __init__(self, app: App, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
         self._app, self._channels, self._settings = app, channels, settings
-        self._outgoing: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._held: dict[tuple[str, str], float] = {}
+        self._outgoing: set[asyncio.Task[None]] = set()
         self._to_send = asyncio.Event()
         self._stopping = False
 
@@ -76,46 +78,53 @@ class Deliveries:
         """Send what is there, and wait until it has arrived, but not for ever."""
         self._stopping = True
         self._to_send.set()
-        await self._send_all()
-        if self._outgoing:
-            await asyncio.wait(list(self._outgoing.values()), timeout=self._settings.stop_seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.stop_seconds):
+                while await self._send_all() or self._outgoing:
+                    await asyncio.wait(self._outgoing)
 
-    async def _send_all(self) -> None:
+    async def _send_all(self) -> int:
+        """Begin to send what is due; how much that is."""
         store = await self._app.store.get()
-        for delivery in await store.post.due(time.time(), self._channels):
+        due = await store.post.due(time.time(), self._channels)
+        for delivery in due:
             self._send_soon(delivery)
+        return len(due)
 
     def _send_soon(self, delivery: Delivery) -> None:
-        """Send behind what goes to the same place already; other places do not wait for it."""
-        place = (delivery.message.channel, delivery.message.conversation)
-        before = self._outgoing.get(place)
+        """Send beside what goes to other places; what goes to the same place comes up when this has."""
+        sending = asyncio.create_task(self._contained(delivery))
+        self._outgoing.add(sending)
+        sending.add_done_callback(self._outgoing.discard)
 
-        async def work() -> None:
-            if before is not None:
-                await asyncio.wait([before])
-            await self._send(delivery, place)
-            if self._outgoing.get(place) is asyncio.current_task():
-                del self._outgoing[place]
+    async def _contained(self, delivery: Delivery) -> None:
+        """One answer; whatever goes wrong with it, the next one is sent."""
+        try:
+            await self._send(delivery)
+        except StoreError as error:  # it stays marked, and the next start tells that it is doubtful
+            _log.warning("what became of an answer could not be kept: %s", error)
+        except Exception:  # noqa: BLE001 - one answer must not take the others with it
+            _log.exception("an answer could not be delivered")
+            await (await self._app.store.get()).post.undeliverable(delivery.id)
+        finally:
+            self.look()
 
-        self._outgoing[place] = asyncio.create_task(work())
-
-    async def _send(self, delivery: Delivery, place: tuple[str, str]) -> None:
+    async def _send(self, delivery: Delivery) -> None:
         post, channel = (await self._app.store.get()).post, self._channels.get(delivery.message.channel)
-        if (held := self._held.get(place, 0.0)) > time.time():
-            await post.again(delivery.id, held)  # what goes to the same place before it comes first
-            return
         try:
             if channel is None:
                 raise ChannelError(f"There is no channel {delivery.message.channel!r} here.")
             await channel.send(delivery.message)
         except ChannelError as error:
             wait = error.retry
-            if wait is None or delivery.attempts >= self._settings.attempts:
+            if error.doubtful:
+                _log.warning("nobody knows whether an answer arrived: %s", error)
+                await post.undeliverable(delivery.id, note=DOUBTFUL)
+            elif wait is None or delivery.attempts >= self._settings.attempts:
                 _log.error("an answer could not be delivered: %s", error)
                 await post.undeliverable(delivery.id)
             else:
-                self._held[place] = time.time() + wait * 2 ** (delivery.attempts - 1)
-                await post.again(delivery.id, self._held[place])
+                at = time.time() + wait * 2 ** (delivery.attempts - 1)
+                await post.again(delivery.id, at, arrived=error.arrived)
         else:
             await post.sent(delivery.id)
-            self._held.pop(place, None)

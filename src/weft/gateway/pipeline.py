@@ -15,13 +15,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from weft.errors import ChannelError, WeftError
+from weft.errors import ChannelError, StoreError, WeftError
 from weft.gateway.assistant import App
 from weft.gateway.clean import sanitise
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.consent import Asked
 from weft.gateway.conversation import Conversation
-from weft.gateway.deliveries import Channel, Deliveries, GatewaySettings
+from weft.gateway.deliveries import DOUBTFUL, Channel, Deliveries, GatewaySettings
 from weft.tools.base import Caller
 from weft.types.post import Inbound, Outbound, Seen
 from weft.types.private import Content
@@ -32,6 +32,11 @@ _log = logging.getLogger(__name__)
 _STRANGE = "neither allowed nor paired"
 _MOST_LINES = 1000
 """So many conversations are held between messages; of others the store has all that matters."""
+
+_MOST_TAKEN = 10_000
+"""So many messages that were taken up are known by their ids, so that none is taken up twice."""
+
+_PAUSE_SECONDS = 1.0
 
 _CODE_SECONDS = 60.0
 """A stranger who writes on and on is answered once in so long."""
@@ -47,7 +52,6 @@ STRANGER = (
     "I do not know you yet. If this assistant is yours, let yourself in with\n\n`weft pair {code}`\n\n"
     "within 15 minutes, on the machine where it runs."
 )
-DOUBTFUL = "I was stopped while I was sending you an answer. If it did not arrive, write `/last`."
 
 
 @dataclass(slots=True)
@@ -82,6 +86,7 @@ class Gateway:
         self._slots = asyncio.Semaphore(self._settings.at_once)
         self._deliveries = Deliveries(app, self._channels, self._settings)
         self._turned_away: dict[tuple[str, str], float] = {}
+        self._taken: dict[str, None] = {}
         self._stopping = False
 
     async def submit(self, message: Inbound, seen: Sequence[Seen] = ()) -> bool:
@@ -105,10 +110,7 @@ class Gateway:
         """Go on after a restart: report what was interrupted, answer what waits, send what is due."""
         store = await self._app.store.get()
         await self._app.interrupted()
-        for delivery in await store.post.doubtful(self._channels):
-            place = delivery.message
-            note = Outbound(channel=place.channel, conversation=place.conversation, text=DOUBTFUL)
-            await store.post.put(note)
+        await store.post.doubtful(self._channels, note=DOUBTFUL)
         await self.look_again()
 
     async def look_again(self) -> None:
@@ -122,8 +124,11 @@ class Gateway:
         message = waiting.message
         key = (message.channel, message.conversation, message.sender)
         line = self._lines.setdefault(key, _Line())
-        if any(known.id == waiting.id for known in line.waiting):
+        if waiting.id in self._taken:  # whoever read the inbox a moment ago may know it as new still
             return
+        self._taken[waiting.id] = None
+        if len(self._taken) > _MOST_TAKEN:
+            del self._taken[next(iter(self._taken))]
         if line.asked is not None and message.kind == "text" and line.asked.settle(message.text):
             await self._answer(waiting, "")
             return
@@ -140,6 +145,8 @@ class Gateway:
         try:
             while line.waiting and not self._stopping:
                 async with self._slots:
+                    if self._stopping:
+                        break
                     await self._contained(line, line.waiting[0])
                 line.waiting.popleft()
         finally:
@@ -154,10 +161,20 @@ class Gateway:
         try:
             await self._handle(line, waiting)
         except WeftError as error:
-            await self._answer(waiting, str(error))
+            await self._insist(waiting, str(error))
         except Exception:  # noqa: BLE001 - one message must not take the others with it
             _log.exception("a message could not be handled")
-            await self._answer(waiting, FAILED)
+            await self._insist(waiting, FAILED)
+
+    async def _insist(self, waiting: Waiting, text: str) -> None:
+        """Answer, however long the store is busy: what is not answered now is reported at the next start."""
+        while not self._stopping:
+            try:
+                await self._answer(waiting, text)
+                return
+            except StoreError as error:
+                _log.warning("an answer could not be kept yet: %s", error)
+                await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _handle(self, line: _Line, waiting: Waiting) -> None:
         """Authorise, sanitise, command, typing, turn: in this order, and nothing of it for strangers."""
@@ -177,7 +194,8 @@ class Gateway:
             return
         say = partial(line.conversation.say, inbox_id=waiting.id, origin=message.origin)
         async with self._typing(message):
-            steering = partial(_since, line) if self._settings.while_running == "steer" else None
+            steers = self._settings.while_running == "steer" and message.kind == "text"
+            steering = partial(_since, line) if steers else None
             async for _ in say(text, steering=steering, blocks=message.blocks):
                 pass
         self._deliveries.look()
@@ -218,12 +236,14 @@ class Gateway:
     async def _ask(self, line: _Line, place: Inbound, question: str) -> bool:
         """Whether the person of a conversation agrees. Who does not answer in time does not."""
         channel = self._channels.get(place.channel)
-        if channel is None or self._stopping:
-            return False
         async with line.asking:
+            if channel is None or self._stopping:
+                return False
             asked = line.asked = Asked()
+            self._slots.release()  # others need not wait while somebody thinks
             try:
                 await channel.ask(place.conversation, question, yes=asked.yes, no=asked.no)
+                asked.is_seen = True
                 async with asyncio.timeout(self._settings.consent_seconds):
                     return await asked.answer
             except TimeoutError:
@@ -233,6 +253,7 @@ class Gateway:
                 return False
             finally:
                 line.asked = None
+                await asyncio.shield(self._slots.acquire())
 
     async def _answer(self, waiting: Waiting, text: str) -> None:
         await (await self._app.store.get()).post.answer(waiting.id, text)

@@ -17,12 +17,13 @@ from typing import Protocol
 
 from weft.errors import ChannelError, WeftError
 from weft.gateway.assistant import App, Kept
-from weft.gateway.background import pause
+from weft.gateway.background import pause, unless_stopped
 from weft.gateway.clean import sanitise
 from weft.gateway.feed import Entry, Feed
 from weft.gateway.stream_settings import StreamSettings
 from weft.types.neutral import one_line
 from weft.types.post import Inbound, Seen, notice_id
+from weft.types.private import Private
 from weft.types.records import BlockInfo, BlockType, Permission
 from weft.types.section import Origin
 from weft.workspace.folder import changed_files
@@ -103,7 +104,7 @@ class FolderSource:
         found = []
         for file in changed_files(self.path, self._pattern, is_known):
             if file.warning:
-                _log.info("%s", file.warning)
+                _log.info("a file is passed over: %s", Private(file.warning))
             digest = "" if file.text is None else stands_for(file.text)
             item = stands_for(file.name)
             old = before.get(item, Seen(stream=self._stream, item=item))
@@ -280,23 +281,16 @@ async def watch(stream: Stream, stopped: asyncio.Event) -> None:
     """Look again and again until `stopped`. What goes wrong is told once, and tried again."""
     told = ""
     while not stopped.is_set():
-        looking = asyncio.create_task(stream.look())
-        ending = asyncio.create_task(stopped.wait())
         try:
-            await asyncio.wait((looking, ending), return_when=asyncio.FIRST_COMPLETED)
-            if not looking.done():  # it can be cut off anywhere: the next start goes on from what was kept
+            # It can be broken off anywhere: the next start goes on from what was kept.
+            if not await unless_stopped(stopped, stream.look()):
                 return
-            looking.result()
             told = ""
         except WeftError as error:
             if str(error) != told:
                 told = str(error)
                 why = told if isinstance(error, ChannelError) else error  # others may quote what was found
                 _log.warning("the stream %s: %s It is tried again.", stream.settings.name, why)
-        finally:
-            looking.cancel()
-            ending.cancel()
-            await asyncio.wait((looking, ending))
         await pause(stopped, stream.settings.seconds)
 
 

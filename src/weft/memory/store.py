@@ -166,9 +166,16 @@ class MemoryStore:
 
         await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
-    async def append_to_block(self, agent_id: str, label: str, text: str, *, is_system: bool = False) -> None:
+    async def append_to_block(
+        self, agent_id: str, label: str, text: str, *, own_line: bool = False, is_system: bool = False
+    ) -> None:
+        """Add to the end of a block, behind what others wrote meanwhile; on a line of its own if wanted."""
         held, document = await self._door.writable(agent_id, label, Action.APPEND, is_system=is_system)
-        edit = partial(document.append_text, text, is_system=is_system)
+
+        def edit() -> None:
+            is_first = not own_line or not render(held.doc.schema, held.doc.content())
+            document.append_text(text if is_first else f"\n{text}", is_system=is_system)
+
         await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
 
     async def replace_in_block(

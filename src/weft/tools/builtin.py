@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from weakref import WeakValueDictionary
 
 from weft.errors import StoreError, ToolError
 from weft.memory.permission import Action, ConsentRequest
@@ -45,7 +43,6 @@ class MemoryTools:
 
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
-        self._appending: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def memory_append(self, label: str, text: str, caller: Caller) -> str:
         """Add text to the end of a memory block, on a line of its own.
@@ -55,10 +52,7 @@ class MemoryTools:
             text: What to add.
         """
         memory = self._memory.asking(_Person(caller, _quoted("+", text)))
-        # Calls run side by side: each must see the line before its own.
-        async with self._appending.setdefault((caller.agent_id, label), asyncio.Lock()):
-            before = await memory.get_rendered_content(caller.agent_id, label)
-            await memory.append_to_block(caller.agent_id, label, f"\n{text}" if before else text)
+        await memory.append_to_block(caller.agent_id, label, text, own_line=True)
         return await _now(self._memory, caller, label)
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:

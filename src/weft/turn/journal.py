@@ -139,7 +139,9 @@ async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Seq
     settled = []
     for turn in await turns.interrupted(session_id):
         asked = Message(role="user", content=turn.text, timestamp=turn.at, origin=turn.origin)
-        told = WAS_STOPPED.format(text=" ".join(turn.text.split())[:_SHOWN])
+        steered = [step.content for step in turn.steps if step.role == "user" and step.origin == "user"]
+        texts = [" ".join(text.split())[:_SHOWN] for text in (turn.text, *steered)]
+        told = WAS_STOPPED.format(text="”, “".join(texts))
         told += SEND_AGAIN if turn.origin == "user" else ""
         said = (*(() if turn.is_known else (asked,)), *turn.steps, _note(INTERRUPTED))
         if await turns.settle(turn.id, *said, reply=told):

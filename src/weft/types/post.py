@@ -35,11 +35,15 @@ class Inbound(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbound(Json):
-    """A message to a place of a channel, in Markdown."""
+    """A message to a place of a channel, in Markdown.
+
+    A channel that carries it in several parts was told before that so many of them have `arrived`.
+    """
 
     channel: str
     conversation: str
     text: str
+    arrived: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

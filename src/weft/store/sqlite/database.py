@@ -108,7 +108,12 @@ class Database:
     def _read_soon(self, loop: asyncio.AbstractEventLoop) -> None:
         """Hand what was asked for at this moment to a thread."""
         asked = self._asked.pop(loop)
-        reading = loop.run_in_executor(None, self._read_all, asked)
+        try:
+            reading = loop.run_in_executor(None, self._read_all, asked)
+        except RuntimeError as error:  # there is no thread for it
+            for job in asked:
+                job.settle(None, error)
+            return
         self._reading.add(reading)
         reading.add_done_callback(self._reading.discard)
         reading.add_done_callback(lambda done: _settle_all(asked, done))
@@ -197,14 +202,14 @@ class Database:
     def _transaction(
         self, group: list[_Job[Any]], run: Callable[[list[_Job[Any]]], list[_Outcome]]
     ) -> list[_Outcome]:
-        try:
-            with translated(self.path):
+        with translated(self.path):
+            try:
                 self._writer.execute("begin immediate")
                 outcomes = run(group)
                 self._writer.execute("commit")
-        finally:
-            if self._writer.in_transaction:
-                self._writer.execute("rollback")
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.execute("rollback")
         return outcomes
 
     def _together(self, group: list[_Job[Any]]) -> list[_Outcome]:

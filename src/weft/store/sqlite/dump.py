@@ -99,7 +99,8 @@ TABLES = (
     ),
     _Table(
         "outbox",
-        "id, inbox_id, task_id, channel, conversation, text, state, attempts, next_at, created_at, sent_at",
+        "id, inbox_id, task_id, channel, conversation, text, state, attempts, next_at, created_at, sent_at, "
+        "arrived",
         "id",
     ),
     _Table("streams", "name, source, origin, begun_at", "name"),

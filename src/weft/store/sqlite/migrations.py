@@ -27,7 +27,7 @@ from weft.store.sqlite.steps.m012_turns import m012_turns
 from weft.store.sqlite.steps.m013_folds import m013_folds
 from weft.store.sqlite.steps.m014_post import m014_post
 from weft.store.sqlite.steps.m015_streams import m015_streams
-from weft.store.sqlite.steps.m016_known import m016_known
+from weft.store.sqlite.steps.m016_progress import m016_progress
 
 APPLICATION_ID = 0x77656674
 """Says `weft` in the file's header, so that no other program's database is taken for ours."""
@@ -50,7 +50,7 @@ STEPS: tuple[Step, ...] = (
     m013_folds,
     m014_post,
     m015_streams,
-    m016_known,
+    m016_progress,
 )
 
 

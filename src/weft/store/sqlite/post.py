@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -18,6 +19,8 @@ from weft.store.sqlite.rows import new_id, storable
 from weft.types.codec import dump_json
 from weft.types.post import Inbound, Outbound, Seen
 from weft.types.records import Delivery, Waiting
+
+_DELIVERY = "id, channel, conversation, text, attempts, arrived"
 
 
 class SqlitePost:
@@ -86,7 +89,10 @@ class SqlitePost:
         await self._database.write(lambda db: put(db, message, task_id=task_id))
 
     async def due(self, now: float, channels: Collection[str]) -> list[Delivery]:
-        """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice."""
+        """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice.
+
+        Of what goes to one place it is only the first: the next one waits until that has arrived.
+        """
 
         among = json.dumps(sorted(channels))
         # Who looks every second takes the write lock only if there is something to mark.
@@ -98,13 +104,12 @@ class SqlitePost:
             return []
 
         def work(db: apsw.Connection) -> list[Delivery]:
-            # What goes to a place behind something that is tried again later waits for that.
             rows: Sequence[Any] = db.execute(
-                "select id, channel, conversation, text, attempts from outbox "
-                "where state = 'pending' and next_at <= ?1 and channel in (select value from json_each(?2)) "
-                "and not exists(select 1 from outbox as earlier where earlier.state = 'pending' "
-                "and earlier.next_at > ?1 and earlier.channel = outbox.channel "
-                "and earlier.conversation = outbox.conversation and earlier.id < outbox.id) "
+                f"select {_DELIVERY} from outbox where state = 'pending' and next_at <= ?1 "
+                "and channel in (select value from json_each(?2)) "
+                "and not exists(select 1 from outbox as earlier where earlier.id < outbox.id "
+                "and earlier.state in ('pending', 'sending') and earlier.channel = outbox.channel "
+                "and earlier.conversation = outbox.conversation) "
                 "order by created_at, id limit 100",
                 (now, among),
             ).fetchall()
@@ -120,26 +125,40 @@ class SqlitePost:
         query = "update outbox set state = 'sent', sent_at = ?, text = null where id = ?"
         await self._database.write(lambda db: db.execute(query, (time.time(), delivery_id)).get)
 
-    async def again(self, delivery_id: str, at: float) -> None:
-        """It did not arrive, and is tried again later."""
-        query = "update outbox set state = 'pending', next_at = ? where id = ?"
-        await self._database.write(lambda db: db.execute(query, (at, delivery_id)).get)
+    async def again(self, delivery_id: str, at: float, *, arrived: int = 0) -> None:
+        """It did not arrive, or only the first parts of it did, and is tried again later."""
+        query = "update outbox set state = 'pending', next_at = ?, arrived = max(arrived, ?) where id = ?"
+        row = (at, arrived, delivery_id)
+        await self._database.write(lambda db: db.execute(query, row).get)
 
-    async def undeliverable(self, delivery_id: str) -> None:
-        """It did not arrive and never will; its text stays here."""
-        query = "update outbox set state = 'failed' where id = ?"
-        await self._database.write(lambda db: db.execute(query, (delivery_id,)).get)
+    async def undeliverable(self, delivery_id: str, *, note: str = "") -> None:
+        """It did not arrive and never will, or nobody knows; its text stays here. A note may go out."""
 
-    async def doubtful(self, channels: Collection[str]) -> list[Delivery]:
-        """What was being sent when a process died: nobody knows whether it arrived. Each is told once."""
+        def work(db: apsw.Connection) -> None:
+            query = "update outbox set state = 'failed' where id = ? returning channel, conversation"
+            place = db.execute(query, (delivery_id,)).fetchone()
+            if place is not None and note:
+                channel, conversation = map(str, place)
+                put(db, Outbound(channel=channel, conversation=conversation, text=note))
+
+        await self._database.write(work)
+
+    async def doubtful(self, channels: Collection[str], *, note: str = "") -> list[Delivery]:
+        """What was being sent when a process died: nobody knows whether it arrived.
+
+        Each is told once, and the note goes out to where it went.
+        """
 
         def work(db: apsw.Connection) -> list[Delivery]:
             where = "state = 'sending' and channel in (select value from json_each(?))"
-            query = f"select id, channel, conversation, text, attempts from outbox where {where}"
+            query = f"select {_DELIVERY} from outbox where {where}"
             among = (json.dumps(sorted(channels)),)
             rows: Sequence[Any] = db.execute(query, among).fetchall()
             db.execute(f"update outbox set state = 'failed' where {where}", among)
-            return [_delivery(row) for row in rows]
+            doubtful = [_delivery(row) for row in rows]
+            for delivery in doubtful if note else ():
+                put(db, replace(delivery.message, text=note, arrived=0))
+            return doubtful
 
         return await self._database.write(work)
 
@@ -205,6 +224,6 @@ def put(db: apsw.Connection, message: Outbound, *, inbox_id: str = "", task_id: 
 
 
 def _delivery(row: Any) -> Delivery:
-    delivery_id, channel, conversation, text, attempts = row
-    message = Outbound(channel=channel, conversation=conversation, text=text or "")
+    delivery_id, channel, conversation, text, attempts, arrived = row
+    message = Outbound(channel=channel, conversation=conversation, text=text or "", arrived=arrived)
     return Delivery(id=delivery_id, message=message, attempts=attempts + 1)

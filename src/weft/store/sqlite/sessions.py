@@ -129,6 +129,22 @@ class SqliteSessions:
         rows = await self._database.read(lambda db: list(db.execute(query, (before, limit))))
         return [_session(row) for row in rows]
 
+    async def close_idle(self, session_id: str, before: float) -> bool:
+        """End a session that nobody has used since then, and in which no turn runs; whether it is ended."""
+
+        def work(db: apsw.Connection) -> bool:
+            idle = db.execute(
+                "select exists(select 1 from sessions where id = ?1 and (closed_at is not null "
+                "or (active_at < ?2 and not exists(select 1 from turns where session_id = ?1 "
+                "and state = 'running'))))",
+                (session_id, before),
+            ).get
+            if idle:
+                _close(db, session_id)
+            return bool(idle)
+
+        return await self._database.write(work)
+
     async def close(self, session_id: str) -> None:
         """End a session. Raises StoreError if there is none of that id."""
         await self.get(session_id)

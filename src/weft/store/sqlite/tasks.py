@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import json
+import logging
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -20,11 +22,13 @@ from weft.types.post import Inbound, Outbound
 from weft.types.records import Task
 from weft.types.repeat import check_repeat, next_due
 
+_log = logging.getLogger(__name__)
 _SIMILAR_SECONDS = 30 * 60
 _LATE_SECONDS = 5 * 60
 _AGAIN_SECONDS = 2 * 60
 _ATTEMPTS = 3
 """So often what failed is tried again, and after so long."""
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 ACTION = "action"
 _ORDER = "task:"
 _COLUMNS = "id, text, due, repeat, action, zone, channel, conversation"
@@ -144,33 +148,50 @@ class SqliteTasks:
         found = await self._database.read(lambda db: db.execute(query).get)
         return None if found is None else float(found)
 
-    async def fire(self, now: float, *, acting: Collection[str] = ()) -> builtins.list[Task]:
+    async def fire(
+        self, now: float, *, acting: Collection[str] = (), channels: Collection[str] | None = None
+    ) -> builtins.list[Task]:
         """Tell all tasks that are due, each with its next time: at once, so exactly once.
 
         A reminder goes into the outbox. What is to be done goes into the inbox, where the channel is one of
-        those in which somebody acts; elsewhere the person is reminded of it.
+        those in which somebody acts; elsewhere the person is reminded of it. Where `channels` are given, only
+        their tasks are told. A task whose time makes no sense is set aside: the others are told all the same.
         """
         query = (
             f"select {_COLUMNS}, sender, due_at, attempts, coalesce(first_due, due) from tasks "
-            "where status = 'pending' and due_at <= ? and channel <> '' order by due_at, id"
+            "where status = 'pending' and due_at <= ?1 and channel <> '' "
+            "and (?2 is null or channel in (select value from json_each(?2))) order by due_at, id"
         )
+        among = None if channels is None else json.dumps(sorted(channels))
 
         def work(db: apsw.Connection) -> builtins.list[Task]:
-            rows: builtins.list[Any] = db.execute(query, (now,)).fetchall()
+            told = []
+            rows: builtins.list[Any] = db.execute(query, (now, among)).fetchall()
             for *columns, sender, due_at, attempts, first_due in rows:
-                task = _task(columns)
-                late = now - due_at > _LATE_SECONDS
-                note = f" (due {task.due:%Y-%m-%d %H:%M}, told late)" if late and task.due else ""
+                try:
+                    task = _task(columns)
+                    following = _next_time(task, first_due, now)
+                except (StoreError, ValueError, OverflowError) as error:
+                    _log.warning("a task was set aside, because of its time: %s", error)
+                    db.execute("update tasks set status = 'failed' where id = ?", (columns[0],))
+                    continue
+                note = _late(task, due_at, now)
                 if task.action == ACTION and task.channel in acting:
                     receive(db, _order(task, sender, f"{due_at}:{attempts}", note))
                 else:
-                    reminder = f"⏰ {task.text}{note}"
-                    place = {"channel": task.channel, "conversation": task.conversation}
-                    put(db, Outbound(**place, text=reminder), task_id=task.id)
-                _to_the_next_time(db, task, first_due, now)
-            return [_task(row[:-4]) for row in rows]
+                    text = f"⏰ {task.text}{note}"
+                    reminder = Outbound(channel=task.channel, conversation=task.conversation, text=text)
+                    put(db, reminder, task_id=task.id)
+                _move_on(db, task, following)
+                told.append(task)
+            return told
 
         return await self._database.write(work)
+
+
+def _late(task: Task, due_at: float, now: float) -> str:
+    late = now - due_at > _LATE_SECONDS
+    return f" (due {task.due:%Y-%m-%d %H:%M}, told late)" if late and task.due else ""
 
 
 def _order(task: Task, sender: str, time_of_it: str, note: str) -> Inbound:
@@ -210,9 +231,13 @@ def settle_order(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float
     return True
 
 
-def _to_the_next_time(db: apsw.Connection, task: Task, first_due: str, now: float) -> None:
+def _next_time(task: Task, first_due: str, now: float) -> datetime | None:
+    """When a task is due again, by the clock of its zone; never, if it does not repeat."""
     first = _zoned(datetime.fromisoformat(first_due), task.zone) or datetime.now(UTC)
-    following = next_due(first.astimezone(_zone(task.zone)), task.repeat, datetime.fromtimestamp(now, UTC))
+    return next_due(first.astimezone(_zone(task.zone)), task.repeat, datetime.fromtimestamp(now, UTC))
+
+
+def _move_on(db: apsw.Connection, task: Task, following: datetime | None) -> None:
     if following is None:
         db.execute("update tasks set status = 'done' where id = ?", (task.id,))
     else:
@@ -236,10 +261,17 @@ def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:
 
 
 def _zoned(due: datetime | None, zone: str) -> datetime | None:
-    """A time with its zone; one without an offset is on the wall there."""
-    if due is None or due.tzinfo is not None:
-        return due
-    return due.replace(tzinfo=_zone(zone))
+    """A time with its zone; one without an offset is on the wall there.
+
+    Raises:
+        StoreError: there is no such zone, or nothing can be due then.
+    """
+    found = _zone(zone)
+    if due is None:
+        return None
+    if not _FIRST_YEAR <= due.year <= _LAST_YEAR:
+        raise StoreError(f"Nothing can be due in the year {due.year}: give one from {_FIRST_YEAR} on.")
+    return due if due.tzinfo is not None else due.replace(tzinfo=found)
 
 
 def _zone(name: str) -> ZoneInfo:
