@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from platformdirs import user_config_path, user_data_path
 
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.telegram import TelegramSettings
-from weft.errors import ConfigError
+from weft.errors import ConfigError, did_you_mean
 from weft.gateway.background import LearnSettings
 from weft.gateway.deliveries import GatewaySettings
 from weft.gateway.stream_settings import StreamSettings, refuse_same_names
@@ -81,10 +82,16 @@ def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
 
 def local_zone() -> str:
     """The name of this machine's time zone, such as Europe/Lisbon; UTC where it does not tell."""
-    if named := os.environ.get("TZ", "").strip(":"):
-        return named
-    place = os.path.realpath("/etc/localtime")
-    return place.partition("/zoneinfo/")[2].removeprefix("posix/") or "UTC"
+    place = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2].removeprefix("posix/")
+    told = (os.environ.get("TZ", "").strip(":"), place)
+    return next((name for name in told if _is_zone(name)), "UTC")
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return bool(name and ZoneInfo(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +235,10 @@ def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = 
     if isinstance(data.get("skills"), dict):
         data["skills"] = {_CAMEL.sub(r"_\1", key).lower(): value for key, value in data["skills"].items()}
     config = from_dict(Config, data, where=str(file), unknown="refuse", error=ConfigError)
+    if not _is_zone(config.time_zone):
+        near = did_you_mean(config.time_zone, available_timezones())
+        hint = near if near.startswith("did you mean") else "write it like Europe/Lisbon."
+        raise ConfigError(f"There is no time zone {config.time_zone!r}: {hint}")
     return replace(config, paths=paths)
 
 

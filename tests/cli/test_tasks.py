@@ -55,3 +55,18 @@ def test_who_is_in_is_listed(environ: dict[str, str]) -> None:
     assert weft(environ, "pair", "--json").stdout == "[]\n"
     assert weft(environ, "pair", "--denied").stdout == "Nobody was turned away.\n"
     assert weft(environ, "pair", "--remove", "telegram:7").stdout == "telegram:7 was not in.\n"
+
+
+def test_a_time_zone_that_is_not_there_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('time_zone = "Europe/Lisabon"\n', "utf-8")
+
+    done = weft({"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, "tasks", "list")
+
+    assert done.returncode == 2
+    assert done.stderr == "weft: There is no time zone 'Europe/Lisabon': did you mean 'Europe/Lisbon'?\n"
+
+
+def test_a_machine_with_a_strange_time_zone_has_one_all_the_same(tmp_path: Path) -> None:
+    environ = {"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TZ": "<+03>-3"}
+
+    assert weft(environ, "tasks", "add", "tea", "--due", "2036-01-01 09:00").returncode == 0

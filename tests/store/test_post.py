@@ -126,3 +126,29 @@ async def test_only_what_goes_over_these_channels_is_taken(store: weft.Store) ->
 
     assert await store.post.due(LATER, ("telegram",)) == []
     assert len(await store.post.due(LATER, ("t",))) == 1
+
+
+async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_delivered_is_not(
+    store: weft.Store,
+) -> None:
+    now = time.time()
+    for number, text in enumerate(("told", "lost", "waits")):
+        inbox_id = await store.post.receive(inbound(text, str(number)))
+        if text != "waits":
+            await store.post.answer(inbox_id or "", f"answer to {text}")
+            [delivery] = await store.post.due(LATER, ALL)
+            await (store.post.sent if text == "told" else store.post.undeliverable)(delivery.id)
+    refused = await store.post.receive(inbound("let me in", "9"))
+    await store.post.refuse(refused or "", "not paired")
+
+    async def kept() -> tuple[int, ...]:
+        counts = ("select count(*) from inbox", "select count(*) from outbox", "select count(*) from denials")
+        return await store._kept.database.read(lambda db: tuple(db.execute(query).get for query in counts))
+
+    await store.post.tidy(now + 29 * 86_400)
+    assert await kept() == (4, 2, 1)
+    await store.post.tidy(now + 31 * 86_400)
+    assert await kept() == (1, 1, 1)
+    assert [waiting.message.text for waiting in await store.post.waiting()] == ["waits"]
+    await store.post.tidy(now + 366 * 86_400)
+    assert await kept() == (1, 1, 0)

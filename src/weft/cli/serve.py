@@ -23,7 +23,7 @@ from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Worksp
 from weft.config import Config, LogFormat, LogLevel
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.assistant import App
-from weft.gateway.background import learn_from_idle, tell_tasks
+from weft.gateway.background import learn_from_idle, tell_tasks, tidy_up
 from weft.gateway.pipeline import Gateway
 from weft.gateway.streams import Stream, watch
 
@@ -115,6 +115,7 @@ async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> N
         gateway.deliver(),
         tell_tasks(assistant, gateway.look_again, stopped, acting=_readable(channels)),
         learn_from_idle(assistant, config.learn, stopped),
+        tidy_up(assistant, stopped),
     ]
     for each in config.streams:
         work.append(watch(Stream(each, assistant, gateway.submit), stopped))

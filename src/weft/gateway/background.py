@@ -17,6 +17,7 @@ from weft.types.records import Session
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,13 @@ async def tell_tasks(
         following = await tasks.next_due()
         wait = _LONGEST_PAUSE if following is None else following - time.time()
         await pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))
+
+
+async def tidy_up(app: App, stopped: asyncio.Event) -> None:
+    """Forget once a day what only says that something came or went long ago, until `stopped`."""
+    while not stopped.is_set():
+        await (await app.store.get()).post.tidy(time.time())
+        await pause(stopped, _DAY)
 
 
 async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Event) -> None:

@@ -143,6 +143,20 @@ class SqlitePost:
 
         await self._database.write(work)
 
+    async def tidy(self, now: float) -> None:
+        """Forget that messages came and answers went a month ago, and who was turned away a year ago.
+
+        What was said is in the log, and stays; so does what could not be delivered.
+        """
+        month, year = now - 30 * 86_400, now - 365 * 86_400
+
+        def work(db: apsw.Connection) -> None:
+            db.execute("delete from inbox where state = 'done' and ended_at < ?", (month,))
+            db.execute("delete from outbox where state = 'sent' and sent_at < ?", (month,))
+            db.execute("delete from denials where at < ?", (year,))
+
+        await self._database.write(work)
+
     async def doubtful(self, channels: Collection[str], *, note: str = "") -> list[Delivery]:
         """What was being sent when a process died: nobody knows whether it arrived.
 
