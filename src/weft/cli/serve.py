@@ -29,6 +29,8 @@ from weft.gateway.streams import Stream, watch
 
 app = typer.Typer()
 
+_SWITCH_SECONDS = 0.0005
+
 UNIT = """[Unit]
 Description=Weft, an assistant that stays on
 After=network-online.target
@@ -79,6 +81,8 @@ def serve(
     logs = replace(config.logs, level=log_level or config.logs.level, format=log_format or config.logs.format)
     config = replace(config, http=http, logs=logs)
     log_to_stderr(config.logs)
+    # The store's threads hand short pieces of work back: they should not wait 5 ms for a busy loop to pause.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with only_one(config):
         run(_serve(config))
 

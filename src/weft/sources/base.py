@@ -14,6 +14,7 @@ from weft.types.context import ContextNeeds
 from weft.types.message import ToolDefinition
 from weft.types.neutral import inert, one_line, printable
 from weft.types.recipe import Layer, Recipe, Reload
+from weft.types.records import RenderedBlock
 from weft.types.rules import ToolRule
 from weft.types.section import Offer, Origin, Section, Stability, Withheld
 from weft.workspace.files import FileReader, FileText, file_at
@@ -80,6 +81,7 @@ class Request:
     tools: tuple[ToolDefinition, ...] = ()
     tool_rules: tuple[ToolRule, ...] = ()
     skills: Awaitable[Skills] | None = None
+    blocks: Awaitable[Sequence[RenderedBlock]] | None = None
     calls_tools: bool = True
     batch_blocks: frozenset[str] = field(default=frozenset())
     include_descriptions: bool | None = None

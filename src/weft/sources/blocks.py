@@ -15,9 +15,9 @@ from weft.types.section import Offer, Origin, Withheld
 
 async def offer(request: Request, layer: Layer) -> Offer:
     """Core blocks always; working blocks when pinned; any other only when this turn names it."""
-    if request.kept.blocks is None:
+    if request.blocks is None:
         return nothing(layer)
-    blocks = await request.kept.blocks.rendered_blocks(request.agent_id, named=request.batch_blocks)
+    blocks = await request.blocks
     shown = [block for block in blocks if _belongs(block, layer, request.batch_blocks)]
     shows = {"descriptions": _descriptions(request, layer), "schemas": _schemas(request, layer)}
     pieces = tuple(

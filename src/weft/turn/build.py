@@ -30,7 +30,7 @@ from weft.types.message import Message, ToolDefinition
 from weft.types.private import Private
 from weft.types.receipt import Receipt
 from weft.types.recipe import HistoryRule, Recipe
-from weft.types.records import ActivityEntry
+from weft.types.records import ActivityEntry, RenderedBlock
 from weft.types.rules import ToolRule
 from weft.types.section import Offer
 from weft.workspace.files import FileReader, open_workspace
@@ -201,8 +201,9 @@ class ContextBuilder:
         rule = history_rule(settings.recipe.history, settings.config)
         try:
             loading = asyncio.ensure_future(settings.files.load_skills(settings.recipe))
+            request = replace(_request(settings, message, loading), blocks=_blocks(settings))
             *offers, history, skills = await asyncio.gather(
-                *_offers(_request(settings, message, loading)), self._history(rule, limits), loading
+                *_offers(request), self._history(rule, limits), loading
             )
         except OSError as error:
             raise ContextError(f"IO error: {error}") from error
@@ -275,6 +276,14 @@ def _request(settings: _Settings, message: str, skills: Awaitable[Skills]) -> Re
         include_schemas=settings.config.include_schemas,
         activity_limit=settings.config.activity_entries_limit,
     )
+
+
+def _blocks(settings: _Settings) -> Awaitable[Sequence[RenderedBlock]] | None:
+    """The blocks that this build shows, read once for all layers that show some."""
+    memory, named = settings.kept.blocks, settings.batch_blocks
+    if memory is None or settings.recipe.layer("blocks") is None:
+        return None
+    return asyncio.ensure_future(memory.rendered_blocks(settings.agent_id, named=named))
 
 
 def _offers(request: Request) -> list[Any]:

@@ -2,7 +2,8 @@
 
 Every write of the process goes through one thread. What has piled up while it was committing becomes the
 next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk
-and in the file itself: a copy of the one file, made at any moment, holds everything acknowledged. What is
+and in the file itself: a copy of the one file holds everything acknowledged. (One that is made in the very
+moment in which a commit goes into the file may need the `-wal` beside it, as SQLite itself does.) What is
 read at the same moment is read by one thread in one go: a turn asks for ten small things at once, and ten
 threads that wake for one row each would cost more than the rows.
 """
@@ -157,7 +158,7 @@ class Database:
     def _read_now(self, connection: apsw.Connection, job: _Job[Any]) -> _Outcome:
         if job.future.cancelled():
             return None, None
-        with connection:
+        with translated(self.path), connection:
             outcome = self._tried(job, connection)
         return outcome  # noqa: RET504 - returning inside would look as if the block could swallow an error
 
