@@ -84,3 +84,14 @@ async def test_an_answer_that_a_channel_stumbles_over_is_not_left_lying(
 
     assert states[0] == "failed"
     assert "an answer could not be delivered" in caplog.text
+
+
+async def test_an_answer_whose_end_nobody_wrote_down_does_not_hold_up_the_next() -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire) as (made, app):
+        await put(app, "lost track of")
+        await (await app.store.get()).post.due(9e9, ["telegram"])
+        await put(app, "next")
+        await made.look_again()
+
+        assert await wire.wait(1) == [("7", "next")]

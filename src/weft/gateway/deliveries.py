@@ -56,6 +56,8 @@ class Deliveries:
     def __init__(self, app: App, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
         self._app, self._channels, self._settings = app, channels, settings
         self._outgoing: set[asyncio.Task[None]] = set()
+        self._busy: set[tuple[str, str]] = set()
+        self._looking = asyncio.Lock()
         self._to_send = asyncio.Event()
         self._stopping = False
 
@@ -86,13 +88,15 @@ class Deliveries:
     async def _send_all(self) -> int:
         """Begin to send what is due; how much that is."""
         store = await self._app.store.get()
-        due = await store.post.due(time.time(), self._channels)
-        for delivery in due:
-            self._send_soon(delivery)
+        async with self._looking:
+            due = await store.post.due(time.time(), self._channels, busy=self._busy)
+            for delivery in due:
+                self._send_soon(delivery)
         return len(due)
 
     def _send_soon(self, delivery: Delivery) -> None:
         """Send beside what goes to other places; what goes to the same place comes up when this has."""
+        self._busy.add((delivery.message.channel, delivery.message.conversation))
         sending = asyncio.create_task(self._contained(delivery))
         self._outgoing.add(sending)
         sending.add_done_callback(self._outgoing.discard)
@@ -107,6 +111,7 @@ class Deliveries:
             _log.exception("an answer could not be delivered")
             await (await self._app.store.get()).post.undeliverable(delivery.id)
         finally:
+            self._busy.discard((delivery.message.channel, delivery.message.conversation))
             self.look()
 
     async def _send(self, delivery: Delivery) -> None:

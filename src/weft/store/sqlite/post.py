@@ -88,13 +88,16 @@ class SqlitePost:
         """Keep a message that must go out."""
         await self._database.write(lambda db: put(db, message, task_id=task_id))
 
-    async def due(self, now: float, channels: Collection[str]) -> list[Delivery]:
+    async def due(
+        self, now: float, channels: Collection[str], *, busy: Collection[tuple[str, str]] = ()
+    ) -> list[Delivery]:
         """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice.
 
-        Of what goes to one place it is only the first: the next one waits until that has arrived.
+        Of what goes to one place it is only the first: the next one waits until that has arrived. To a place
+        that is `busy` (a channel and a conversation) something is on its way.
         """
 
-        among = json.dumps(sorted(channels))
+        among, elsewhere = json.dumps(sorted(channels)), json.dumps([json_array(*place) for place in busy])
         # Who looks every second takes the write lock only if there is something to mark.
         waits = (
             "select exists(select 1 from outbox where state = 'pending' and next_at <= ? "
@@ -108,10 +111,11 @@ class SqlitePost:
                 f"select {_DELIVERY} from outbox where state = 'pending' and next_at <= ?1 "
                 "and channel in (select value from json_each(?2)) "
                 "and not exists(select 1 from outbox as earlier where earlier.id < outbox.id "
-                "and earlier.state in ('pending', 'sending') and earlier.channel = outbox.channel "
+                "and earlier.state = 'pending' and earlier.channel = outbox.channel "
                 "and earlier.conversation = outbox.conversation) "
+                "and json_array(channel, conversation) not in (select value from json_each(?3)) "
                 "order by created_at, id limit 100",
-                (now, among),
+                (now, among, elsewhere),
             ).fetchall()
             for row in rows:
                 mark = "update outbox set state = 'sending', attempts = attempts + 1 where id = ?"
@@ -175,6 +179,11 @@ class SqlitePost:
             return doubtful
 
         return await self._database.write(work)
+
+
+def json_array(*texts: str) -> str:
+    """Texts as SQLite's function of that name writes them."""
+    return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
 
 
 def receive(db: apsw.Connection, message: Inbound) -> str | None:
