@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from weft.gateway.assistant import App, Question, Steering
 from weft.providers.base import Provider
@@ -85,13 +84,10 @@ class Conversation:
 
     async def _open_session(self) -> Session:
         """The session that the conversation is in: this one, or the one that follows on it."""
-        store, rule = await self.app.store.get(), self.app.builder.recipe.session
-        now = await store.sessions.find(self.session.id)
-        if now is not None and rule.goes_on(now, datetime.now(UTC)):
-            return now
-        return await store.sessions.find_or_create(
-            self.caller.channel, self.name, self.caller.sender_id, agent_id=self.caller.agent_id, rule=rule
-        )
+        now = await self.app.session_id(self.session.id, caller=self.caller)
+        if now == self.session.id:
+            return self.session
+        return await (await self.app.store.get()).sessions.get(now)
 
     async def begin_anew(self) -> None:
         """Leave this session as it is and begin an empty one in its place."""

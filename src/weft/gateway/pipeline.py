@@ -121,14 +121,14 @@ class Gateway:
         self._deliveries.look()
 
     async def _queue(self, waiting: Waiting) -> None:
-        message = waiting.message
-        key = (message.channel, message.conversation, message.sender)
-        line = self._lines.setdefault(key, _Line())
         if waiting.id in self._taken:  # whoever read the inbox a moment ago may know it as new still
             return
         self._taken[waiting.id] = None
         if len(self._taken) > _MOST_TAKEN:
             del self._taken[next(iter(self._taken))]
+        message = waiting.message
+        key = (message.channel, message.conversation, message.sender)
+        line = self._lines.setdefault(key, _Line())
         if line.asked is not None and message.kind == "text" and line.asked.settle(message.text):
             await self._answer(waiting, "")
             return
