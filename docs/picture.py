@@ -5,8 +5,8 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from weft.app import make_builder
 from weft.cli.demo import LIMITS, QUESTION, make_sample, read_conversation
+from weft.compose import make_builder
 from weft.config import Config
 from weft.web.receipt import receipt_svg
 

@@ -14,7 +14,7 @@ import weft
 from weft.channels.http import make_app
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.service import Service
-from weft.gateway.assistant import App
+from weft.gateway.assistant import Assistant
 from weft.gateway.service import AssistantService
 from weft.types.context import Context
 
@@ -42,7 +42,7 @@ class Served:
     """A server that runs, and what is behind it."""
 
     url: str
-    app: App
+    app: Assistant
     model: weft.ScriptedProvider
 
     async def store(self) -> Any:

@@ -5,10 +5,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainFacts, PlainMessages, PlainRecall, PlainStore, PlainSummaries, PlainTasks
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import (
+    InMemoryFacts,
+    InMemoryMessages,
+    InMemoryRecall,
+    InMemoryStore,
+    InMemorySummaries,
+    InMemoryTasks,
+)
 from weft.tokens import counter
-from weft.types.records import Entry, Tail
+from weft.types.session import Entry, Tail
 
 NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 STAMP = "2026-11-15T20:30:00Z"
@@ -54,9 +61,9 @@ def write_workspace(root: Path) -> Path:
     return root
 
 
-def whole_store(history: Sequence[weft.Message] = ()) -> PlainStore:
+def whole_store(history: Sequence[weft.Message] = ()) -> InMemoryStore:
     """A store that has something for every layer, for agent "iris" and sender telegram:42."""
-    blocks = PlainBlocks(
+    blocks = InMemoryBlocks(
         {
             "iris": [
                 weft.RenderedBlock(
@@ -81,15 +88,15 @@ def whole_store(history: Sequence[weft.Message] = ()) -> PlainStore:
         }
     )
     sender = "telegram:42"
-    return PlainStore(
+    return InMemoryStore(
         memory=blocks,
-        messages=PlainMessages(history),
-        facts=PlainFacts(
+        messages=InMemoryMessages(history),
+        facts=InMemoryFacts(
             {sender: [weft.Fact(key="name", value="Ada"), weft.Fact(key="city", value="Lisbon")]}
         ),
-        summaries=PlainSummaries({("telegram", "42"): [weft.Summary(text="Ada asked about tides.")]}),
-        tasks=PlainTasks({sender: [weft.Task(id="a1b2c3d4e5", text="Buy batteries", due=NOW)]}),
-        recall=PlainRecall(
+        summaries=InMemorySummaries({("telegram", "42"): [weft.Summary(text="Ada asked about tides.")]}),
+        tasks=InMemoryTasks({sender: [weft.Task(id="a1b2c3d4e5", text="Buy batteries", due=NOW)]}),
+        recall=InMemoryRecall(
             {sender: [weft.Recalled(text="The boat is called Marlin.", speaker="User", timestamp=NOW)]}
         ),
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from weft.tools.descriptor import Descriptor, parse
-from weft.tools.execute import Bench
+from weft.tools.execute import ToolEnvironment
 from weft.tools.process import ExecutionSettings
 
 SHOW_ARGV = "import json, sys\nprint(json.dumps(sys.argv[1:]))"
@@ -60,9 +60,9 @@ def descriptor(args: Sequence[Mapping[str, Any]] = (), **more: Any) -> Descripto
     return parse(json.dumps(described(args, **more)), path="tools.json")
 
 
-def bench(directory: Path, args: Sequence[Mapping[str, Any]] = (), **settings: Any) -> Bench:
+def bench(directory: Path, args: Sequence[Mapping[str, Any]] = (), **settings: Any) -> ToolEnvironment:
     """Where `add_note` runs `notes add` with these arguments, in the folder `directory`."""
-    return Bench(
+    return ToolEnvironment(
         descriptor=descriptor(args),
         directory=str(directory),
         workspace=str(directory),

@@ -61,7 +61,7 @@ def test_the_help_of_the_program_pulls_in_no_engine() -> None:
         "from weft.cli.main import main\n"
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
-        "heavy = 'asyncio opentelemetry rs_bpe structlog xllamacpp yaml weft.app'.split()\n"
+        "heavy = 'asyncio opentelemetry rs_bpe structlog xllamacpp yaml weft.compose'.split()\n"
         "print([m for m in heavy if m in sys.modules])"
     )
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import weft
-from weft.app import Store
-from weft.gateway.assistant import App
-from weft.gateway.pipeline import Gateway
+from weft.compose import Store
+from weft.gateway.assistant import Assistant
+from weft.gateway.dispatcher import Gateway
 from weft.gateway.stream_settings import StreamSettings
 from weft.gateway.streams import Stream
-from weft.types.post import Inbound
+from weft.types.envelope import Inbound
 from wired import Wire, gateway
 
 
@@ -25,7 +25,7 @@ class Watched:
 
     stream: Stream
     gateway: Gateway
-    app: App
+    app: Assistant
     model: weft.ScriptedProvider
     wire: Wire
 

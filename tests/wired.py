@@ -7,8 +7,8 @@ from typing import Any
 
 import weft
 from weft.gateway.deliveries import GatewaySettings
-from weft.gateway.pipeline import Gateway
-from weft.types.post import Inbound, Outbound
+from weft.gateway.dispatcher import Gateway
+from weft.types.envelope import Inbound, Outbound
 
 
 class Wire:
@@ -75,7 +75,7 @@ class Echo(weft.ScriptedProvider):
 @asynccontextmanager
 async def gateway(
     provider: weft.ScriptedProvider, wire: Wire, *, allowed: tuple[str, ...] = ("7", "8"), **settings: Any
-) -> AsyncIterator[tuple[Gateway, weft.App]]:
+) -> AsyncIterator[tuple[Gateway, weft.Assistant]]:
     app = await weft.connect(provider=provider)
     given = GatewaySettings(**settings)
     made = Gateway(app, [wire], allowed={"telegram": allowed}, settings=given)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft import wire
-    from weft.app import Store, connect, open
+    from weft.compose import Store, connect, open
     from weft.errors import (
         BudgetExceeded,
         ChannelError,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         WeftError,
         WorkspaceError,
     )
-    from weft.gateway.assistant import App
+    from weft.gateway.assistant import Assistant
     from weft.memory.audit import Finding
     from weft.providers.scripted import ScriptedProvider
     from weft.recall.embed import Embedder
@@ -35,30 +35,22 @@ if TYPE_CHECKING:
         RecursiveSummarization,
         Truncate,
     )
-    from weft.types.message import McpServer, Message, ToolCall, ToolDefinition
-    from weft.types.receipt import Receipt, ReceiptItem, Usage
-    from weft.types.recipe import Recipe
-    from weft.types.records import (
+    from weft.types.memory import (
         ActivityEntry,
         ArchivalEntry,
         BlockInfo,
         BlockType,
         BlockVersion,
         Fact,
-        MemorySearchResult,
-        OpenTurn,
         Permission,
-        Recalled,
         RenderedBlock,
-        SearchContentType,
-        SearchMode,
-        SearchOptions,
-        Session,
-        SessionRule,
         SharedBlock,
         Summary,
         Task,
     )
+    from weft.types.message import McpServer, Message, ToolCall, ToolDefinition
+    from weft.types.receipt import Receipt, ReceiptItem, Usage
+    from weft.types.recipe import Recipe
     from weft.types.reply import Done, Reading, Reply, TextDelta, ToolFinished, ToolStarted
     from weft.types.rules import ToolRule
     from weft.types.schema import (
@@ -72,13 +64,15 @@ if TYPE_CHECKING:
         TextSchema,
         Viewport,
     )
+    from weft.types.search import MemorySearchResult, Recalled, SearchContentType, SearchMode, SearchOptions
     from weft.types.section import Keep, Origin, Section, Stability
+    from weft.types.session import OpenTurn, Session, SessionRule
     from weft.types.version import VERSION as __version__
 
 __all__ = [
     "ActivityEntry",
-    "App",
     "ArchivalEntry",
+    "Assistant",
     "BlockInfo",
     "BlockType",
     "BlockVersion",
@@ -158,10 +152,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "weft.app": "Store connect open",
+    "weft.compose": "Store connect open",
     "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
     "PermissionDenied ProviderError StoreError ToolError WeftError WorkspaceError",
-    "weft.gateway.assistant": "App",
+    "weft.gateway.assistant": "Assistant",
     "weft.memory.audit": "Finding",
     "weft.providers.scripted": "ScriptedProvider",
     "weft.recall.embed": "Embedder",
@@ -173,9 +167,10 @@ _HOMES = {
     "weft.types.message": "McpServer Message ToolCall ToolDefinition",
     "weft.types.receipt": "Receipt ReceiptItem Usage",
     "weft.types.recipe": "Recipe",
-    "weft.types.records": "ActivityEntry ArchivalEntry BlockInfo BlockType BlockVersion Fact "
-    "MemorySearchResult OpenTurn Permission Recalled RenderedBlock SearchContentType "
-    "SearchMode SearchOptions Session SessionRule SharedBlock Summary Task",
+    "weft.types.memory": "ActivityEntry ArchivalEntry BlockInfo BlockType BlockVersion Fact Permission "
+    "RenderedBlock SharedBlock Summary Task",
+    "weft.types.search": "MemorySearchResult Recalled SearchContentType SearchMode SearchOptions",
+    "weft.types.session": "OpenTurn Session SessionRule",
     "weft.types.reply": "Done Reading Reply TextDelta ToolFinished ToolStarted",
     "weft.types.rules": "ToolRule",
     "weft.types.schema": "CompositeSchema CompositeSection FieldDef ListSchema LogEntrySchema LogSchema "

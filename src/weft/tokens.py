@@ -13,8 +13,8 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from weft.errors import ConfigError, did_you_mean
+from weft.types.escape import sendable, without_tags
 from weft.types.message import Message, ToolDefinition
-from weft.types.neutral import sendable, without_tags
 
 CounterName = Literal["chars/4", "chars/5", "exact"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.app import open as open_store
 from weft.cli.init import starter_files
+from weft.compose import open as open_store
 from weft.wire import PROVIDERS, violations
 
 from samples import write_workspace

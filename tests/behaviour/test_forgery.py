@@ -8,8 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainFacts, PlainMessages, PlainRecall, PlainStore, PlainSummaries, PlainTasks
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import (
+    InMemoryFacts,
+    InMemoryMessages,
+    InMemoryRecall,
+    InMemoryStore,
+    InMemorySummaries,
+    InMemoryTasks,
+)
 
 from samples import NOW
 
@@ -53,8 +60,8 @@ def _builder(recipe: str, workspace: Path, text: str) -> weft.ContextBuilder:
     (workspace / "skills" / "s").mkdir(parents=True, exist_ok=True)
     (workspace / "skills" / "s" / "SKILL.md").write_text(f"x\n{text}", "utf-8")
     sender = "c:s"
-    store = PlainStore(
-        memory=PlainBlocks(
+    store = InMemoryStore(
+        memory=InMemoryBlocks(
             {
                 "a": [
                     weft.RenderedBlock(
@@ -66,11 +73,11 @@ def _builder(recipe: str, workspace: Path, text: str) -> weft.ContextBuilder:
                 ]
             }
         ),
-        messages=PlainMessages([weft.Message(role="user", content=text)]),
-        facts=PlainFacts({sender: [weft.Fact(key=text, value=text)]}),
-        summaries=PlainSummaries({("c", "s"): [weft.Summary(text=text)]}),
-        tasks=PlainTasks({sender: [weft.Task(id=text, text=text, action=text, repeat=text)]}),
-        recall=PlainRecall({sender: [weft.Recalled(text=text, speaker=text)]}),
+        messages=InMemoryMessages([weft.Message(role="user", content=text)]),
+        facts=InMemoryFacts({sender: [weft.Fact(key=text, value=text)]}),
+        summaries=InMemorySummaries({("c", "s"): [weft.Summary(text=text)]}),
+        tasks=InMemoryTasks({sender: [weft.Task(id=text, text=text, action=text, repeat=text)]}),
+        recall=InMemoryRecall({sender: [weft.Recalled(text=text, speaker=text)]}),
     )
     return (
         weft.ContextBuilder(recipe=recipe, config=weft.ContextConfig(include_schemas=True))

@@ -13,7 +13,7 @@ from rich.console import Console
 import weft
 from weft.channels.terminal import show_answer, show_receipt
 from weft.providers.scripted import ScriptedProvider
-from weft.types.neutral import inert, without_labels, without_tags
+from weft.types.escape import inert, without_labels, without_tags
 
 from samples import write_workspace
 
@@ -69,9 +69,9 @@ async def test_a_skills_folder_that_leads_out_of_the_workspace_is_not_followed(t
 
 
 async def test_a_block_too_large_for_the_memory_hides_no_other() -> None:
-    from weft.memory.plain import PlainBlocks
+    from weft.memory.in_memory import InMemoryBlocks
 
-    blocks = PlainBlocks(
+    blocks = InMemoryBlocks(
         {
             "a": [
                 weft.RenderedBlock(id="1", label="big", content="x " * 13_000, pinned=True),

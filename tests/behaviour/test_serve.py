@@ -16,7 +16,7 @@ import pytest
 import weft
 from fake_telegram import TOKEN, FakeTelegram
 from weft.config import load_config
-from weft.gateway.pipeline import Gateway
+from weft.gateway.dispatcher import Gateway
 from weft.gateway.streams import Stream
 
 

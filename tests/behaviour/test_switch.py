@@ -28,13 +28,15 @@ def calling(n: int) -> weft.Reply:
 
 
 @pytest.fixture
-async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> weft.App:
+async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> weft.Assistant:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path))
     script = [reply for n in range(40) for reply in (calling(n), f"Bay {n} is calm. " + "It was. " * 100)]
     return await weft.connect(provider=weft.ScriptedProvider(script, info=LARGE), tools=[look])
 
 
-async def test_from_a_window_of_a_million_tokens_to_one_of_eight_thousand_and_back(app: weft.App) -> None:
+async def test_from_a_window_of_a_million_tokens_to_one_of_eight_thousand_and_back(
+    app: weft.Assistant,
+) -> None:
     for n in range(40):
         await app.ask(f"How is bay {n}?", session="s")
     small = weft.ScriptedProvider(["Small.", "Smaller."], info=SMALL)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import weft
 from weft.channels.chat import TerminalConsent, _stoppable, chat
-from weft.channels.growing import GrowingText
+from weft.channels.live_markdown import GrowingText
 from weft.types.reply import Event
 
 

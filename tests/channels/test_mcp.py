@@ -9,9 +9,9 @@ import pytest
 from mcp import Client
 
 import weft
+from weft.channels.bind import check_place, is_loopback
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
-from weft.channels.place import check_place, is_loopback
 
 TOOLS = [
     *("search", "list_blocks", "read_block", "append_block", "replace_in_block", "write_block"),

@@ -14,7 +14,7 @@ import telegram.error
 import weft
 from fake_telegram import TOKEN, FakeTelegram, error, message
 from weft.channels.telegram import Telegram, TelegramSettings
-from weft.types.post import Inbound, Outbound
+from weft.types.envelope import Inbound, Outbound
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from weft.cli.measure.chatter import Chatter
-from weft.types.words import STOP_WORDS
+from weft.types.tokenize import STOP_WORDS
 from weft.wire import PROVIDERS
 
 SMALL = ("--rounds", "5", "--edits", "3")

@@ -15,8 +15,8 @@ import weft
 from weft.cli.logs import log_to_stderr
 from weft.config import LogSettings
 from weft.gateway.background import learn_from
-from weft.types.post import Inbound
-from weft.types.private import Content, Private
+from weft.types.envelope import Inbound
+from weft.types.redacted import Content, Redacted
 from wired import Wire, gateway, said
 
 from samples import write_workspace
@@ -301,7 +301,7 @@ def test_what_only_some_may_read_is_marked_and_shown_where_it_is_asked_for(logs:
     for content, shown in ((False, "left out …"), (True, "left out the title")):
         told = logs(format="json", content=content)
         extra = {"text": Content("what was said")}
-        logging.getLogger("weft.test").warning("left out %s", Private("the title"), extra=extra)
+        logging.getLogger("weft.test").warning("left out %s", Redacted("the title"), extra=extra)
 
         [line] = lines(told)
         assert line["event"] == shown
@@ -309,8 +309,8 @@ def test_what_only_some_may_read_is_marked_and_shown_where_it_is_asked_for(logs:
 
 
 def test_a_program_reads_what_it_asked_about_and_nothing_that_was_said() -> None:
-    assert str(Private("the title")) == "the title"
-    assert f"{Content('the message')} {Content('the message')!r} {Private('the title')!r}" == "… … …"
+    assert str(Redacted("the title")) == "the title"
+    assert f"{Content('the message')} {Content('the message')!r} {Redacted('the title')!r}" == "… … …"
 
 
 def test_a_line_that_cannot_be_made_is_not_printed_with_all_it_holds(
@@ -324,7 +324,7 @@ def test_a_line_that_cannot_be_made_is_not_printed_with_all_it_holds(
     handler = logging.root.handlers[0]
     assert isinstance(handler, logging.StreamHandler)
     handler.setStream(Closed())
-    logging.getLogger("weft.test").warning("left out %s", Private(WORD))
+    logging.getLogger("weft.test").warning("left out %s", Redacted(WORD))
 
     assert WORD not in capsys.readouterr().err
 

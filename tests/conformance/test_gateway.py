@@ -10,10 +10,10 @@ import pytest
 import weft
 from weft.config import load_config
 from weft.gateway.background import LearnSettings, idle_sessions, learn_from
-from weft.gateway.needs import needs_of
-from weft.gateway.pipeline import Gateway
+from weft.gateway.dispatcher import Gateway
+from weft.gateway.recall_gate import needs_of
 from weft.turn.learn import SUMMARY_PROMPT
-from weft.types.post import Inbound, Outbound
+from weft.types.envelope import Inbound, Outbound
 from weft.types.reply import Event
 
 from samples import assistant, user

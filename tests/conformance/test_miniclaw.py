@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.store.plain import PlainMessages
+from weft.store.in_memory import InMemoryMessages
 
 NOON = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 TOOLS_MD = "grep(pattern: string)\n  finds lines\n  example: grep('todo')"
@@ -486,7 +486,7 @@ async def test_M26_each_step_gives_a_new_builder_and_leaves_the_old_one_alone(fu
 
 
 async def test_M26_a_session_and_a_message_give_the_list_of_messages(full: Path) -> None:
-    log = PlainMessages()
+    log = InMemoryMessages()
     await log.append("telegram_1", *talk(2))
     await log.append("telegram_2", weft.Message(role="user", content="of another chat"))
 

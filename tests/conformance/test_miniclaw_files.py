@@ -13,9 +13,9 @@ import pytest
 
 import weft
 from weft.config import find_paths
-from weft.store.plain import PlainMessages
+from weft.store.in_memory import InMemoryMessages
 from weft.tokens import Counter
-from weft.types.records import Tail
+from weft.types.session import Tail
 
 FILES = {
     "SOUL.md": "I am Claw.",
@@ -313,7 +313,7 @@ async def test_M25_a_folder_and_bytes_that_are_no_text_in_place_of_files_do_no_h
 # --- errors and logs
 
 
-class BrokenLog(PlainMessages):
+class BrokenLog(InMemoryMessages):
     """A message log whose disk is gone."""
 
     async def tail(

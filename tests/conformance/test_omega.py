@@ -14,8 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainFacts, PlainMessages, PlainRecall, PlainStore, PlainSummaries, PlainTasks
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import (
+    InMemoryFacts,
+    InMemoryMessages,
+    InMemoryRecall,
+    InMemoryStore,
+    InMemorySummaries,
+    InMemoryTasks,
+)
 
 OMEGA = (
     "You are OMEGA Ω, a personal AI assistant running on the user's own server. "
@@ -450,13 +457,13 @@ def test_O27_O28_history_in_order_then_the_message_whatever_they_say(
 def enriched(history: Sequence[weft.Message] = ()) -> weft.ContextBuilder:
     sender = "telegram:42"
     facts = [weft.Fact(key="timezone", value="America/New_York"), weft.Fact(key="name", value="Alice")]
-    store = PlainStore(
-        memory=PlainBlocks(),
-        messages=PlainMessages(history),
-        facts=PlainFacts({sender: facts}),
-        summaries=PlainSummaries({("telegram", "42"): [weft.Summary(text="Rust async patterns.")]}),
-        tasks=PlainTasks({sender: [weft.Task(id="0123456789ab", text="call mother", due=NOW)]}),
-        recall=PlainRecall({sender: [weft.Recalled(text="I like tea", speaker="User", timestamp=NOW)]}),
+    store = InMemoryStore(
+        memory=InMemoryBlocks(),
+        messages=InMemoryMessages(history),
+        facts=InMemoryFacts({sender: facts}),
+        summaries=InMemorySummaries({("telegram", "42"): [weft.Summary(text="Rust async patterns.")]}),
+        tasks=InMemoryTasks({sender: [weft.Task(id="0123456789ab", text="call mother", due=NOW)]}),
+        recall=InMemoryRecall({sender: [weft.Recalled(text="I like tea", speaker="User", timestamp=NOW)]}),
     )
     return (
         weft.ContextBuilder(recipe="omega")
@@ -493,11 +500,11 @@ async def test_O6_O48_a_long_history_is_its_newest_fifty_messages_oldest_first()
 
 
 async def test_O6_O48_history_is_that_of_the_session() -> None:
-    log = PlainMessages()
+    log = InMemoryMessages()
     await log.append("s1", user("first"), assistant("second"))
     await log.append("s2", user("elsewhere"), assistant("elsewhere too"))
     await log.append("s1", user("third"), assistant("fourth"))
-    store = PlainStore(memory=PlainBlocks(), messages=log)
+    store = InMemoryStore(memory=InMemoryBlocks(), messages=log)
     builder = weft.ContextBuilder(recipe="omega").with_store(store).for_sender("telegram", "42")
 
     context = await builder.with_session("s1").build("now")

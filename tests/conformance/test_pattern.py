@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.memory.plain import PlainBlocks
+from weft.memory.in_memory import InMemoryBlocks
 
 NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 RULES_HEADER = "# Tool Execution Rules"
@@ -43,7 +43,7 @@ def working(label: str, content: str) -> weft.RenderedBlock:
 
 def builder(*blocks: weft.RenderedBlock, config: weft.ContextConfig | None = None) -> weft.ContextBuilder:
     return (
-        weft.ContextBuilder(memory=PlainBlocks({"entropy": blocks}), config=config, recipe="pattern")
+        weft.ContextBuilder(memory=InMemoryBlocks({"entropy": blocks}), config=config, recipe="pattern")
         .for_agent("entropy")
         .with_base_instructions("You are Entropy, a task breakdown specialist.")
         .at(NOW)
@@ -84,7 +84,7 @@ async def rules_shown(*rules: weft.ToolRule) -> str:
 
 
 async def test_P1_memory_and_config_are_enough() -> None:
-    memory = PlainBlocks({"entropy": [block("persona", "I am Entropy.")]})
+    memory = InMemoryBlocks({"entropy": [block("persona", "I am Entropy.")]})
 
     context = (
         await weft.ContextBuilder(memory, weft.ContextConfig(), "pattern").for_agent("entropy").build("hi")
@@ -98,7 +98,7 @@ async def test_P1_memory_and_config_are_enough() -> None:
 
 
 async def test_P1_who_the_agent_is_is_optional_too() -> None:
-    memory = PlainBlocks({"entropy": [block("persona", "I am Entropy.")]})
+    memory = InMemoryBlocks({"entropy": [block("persona", "I am Entropy.")]})
 
     context = await weft.ContextBuilder(memory, weft.ContextConfig(), recipe="pattern").build("hi")
 
@@ -110,7 +110,7 @@ async def test_P2_the_steps_can_be_chained_and_building_is_async() -> None:
     tool = weft.ToolDefinition(name="search", description="Find things.", parameters={"type": "object"})
     chain = (
         weft.ContextBuilder(
-            memory=PlainBlocks({"entropy": [block("notes", "Buy tea.", weft.BlockType.WORKING)]}),
+            memory=InMemoryBlocks({"entropy": [block("notes", "Buy tea.", weft.BlockType.WORKING)]}),
             config=weft.ContextConfig(),
             recipe="pattern",
         )
@@ -153,7 +153,7 @@ async def test_P2_a_step_leaves_the_builder_it_came_from_as_it_was() -> None:
 
 
 async def test_P2_an_agent_sees_its_own_blocks_only() -> None:
-    memory = PlainBlocks({"entropy": [block("mine", "a")], "flux": [block("theirs", "b")]})
+    memory = InMemoryBlocks({"entropy": [block("mine", "a")], "flux": [block("theirs", "b")]})
     base = weft.ContextBuilder(memory=memory, recipe="pattern")
 
     shown = (await base.for_agent("entropy").build("hi")).system_prompt

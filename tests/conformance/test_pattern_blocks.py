@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainFacts, PlainRecall, PlainStore
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import InMemoryFacts, InMemoryRecall, InMemoryStore
 
 NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 CORE, WORKING = weft.BlockType.CORE, weft.BlockType.WORKING
@@ -58,7 +58,7 @@ def shared(
 
 def builder(*blocks: weft.RenderedBlock, config: weft.ContextConfig | None = None) -> weft.ContextBuilder:
     return (
-        weft.ContextBuilder(memory=PlainBlocks({"entropy": blocks}), config=config, recipe="pattern")
+        weft.ContextBuilder(memory=InMemoryBlocks({"entropy": blocks}), config=config, recipe="pattern")
         .for_agent("entropy")
         .with_base_instructions("BASE")
         .at(NOW)
@@ -130,7 +130,7 @@ async def test_P4_the_prompt_is_its_sections_joined_by_one_blank_line() -> None:
 
 
 async def test_P4_the_default_instructions_speak_of_blocks_and_tools() -> None:
-    memory = PlainBlocks({"entropy": [block("persona")]})
+    memory = InMemoryBlocks({"entropy": [block("persona")]})
 
     context = await weft.ContextBuilder(memory=memory, recipe="pattern").for_agent("entropy").build("hi")
 
@@ -327,10 +327,10 @@ def test_P5_only_our_own_block_tags_are_in_the_prompt_whatever_a_block_says(cont
 
 async def test_P5_every_other_tag_of_ours_is_made_harmless_too() -> None:
     def told(text: str) -> weft.ContextBuilder:
-        store = PlainStore(
-            memory=PlainBlocks({"entropy": [block("persona", content=text)]}),
-            facts=PlainFacts({"telegram:42": [weft.Fact(key="name", value=text)]}),
-            recall=PlainRecall({"telegram:42": [weft.Recalled(text=text, speaker="User", timestamp=NOW)]}),
+        store = InMemoryStore(
+            memory=InMemoryBlocks({"entropy": [block("persona", content=text)]}),
+            facts=InMemoryFacts({"telegram:42": [weft.Fact(key="name", value=text)]}),
+            recall=InMemoryRecall({"telegram:42": [weft.Recalled(text=text, speaker="User", timestamp=NOW)]}),
         )
         made = weft.ContextBuilder(recipe="weft").with_store(store).for_agent("entropy")
         return made.for_sender("telegram", "42").at(NOW)

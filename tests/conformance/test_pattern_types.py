@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.types.records import Paired
+from weft.types.delivery import Paired
 
 LOG, CORE, WORKING = weft.BlockType.LOG, weft.BlockType.CORE, weft.BlockType.WORKING
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainRecall, PlainStore, PlainTasks
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import InMemoryRecall, InMemoryStore, InMemoryTasks
 
 from samples import assistant, result, user
 
@@ -55,7 +55,7 @@ def spoken(messages: Sequence[weft.Message]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class CountedRecall(PlainRecall):
+class CountedRecall(InMemoryRecall):
     asked: list[str] = field(default_factory=list)
 
     async def recall(
@@ -66,7 +66,7 @@ class CountedRecall(PlainRecall):
 
 
 @dataclass(frozen=True)
-class CountedTasks(PlainTasks):
+class CountedTasks(InMemoryTasks):
     asked: list[str] = field(default_factory=list)
 
     async def list(self, sender: str) -> Sequence[weft.Task]:
@@ -82,7 +82,7 @@ async def test_O11_what_is_not_needed_is_neither_looked_up_nor_shown(recall: boo
 
     context = await (
         weft.ContextBuilder(recipe="omega")
-        .with_store(PlainStore(memory=PlainBlocks({}), recall=remembered, tasks=pending))
+        .with_store(InMemoryStore(memory=InMemoryBlocks({}), recall=remembered, tasks=pending))
         .for_sender("telegram", "42")
         .with_needs(needs)
         .build("Which boat?")

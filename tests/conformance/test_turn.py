@@ -21,7 +21,7 @@ async def app(
     recipe: str = "omega",
     tools: Iterable[object] = (),
     rules: Iterable[weft.ToolRule] = (),
-) -> tuple[weft.App, weft.ScriptedProvider]:
+) -> tuple[weft.Assistant, weft.ScriptedProvider]:
     provider = weft.ScriptedProvider(script)
     config = load_config().with_overrides(recipe=recipe)
     made = await weft.connect(config, provider=provider, tools=tools, rules=rules)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from hypothesis import given
 from weft.context.fit import Fitted, Shelf, fit, price
 from weft.context.window import Window, open_window
 from weft.types.recipe import HistoryRule
-from weft.types.records import Entry, Tail
+from weft.types.session import Entry, Tail
 
 from samples import user
 

@@ -8,8 +8,8 @@ import pytest
 import weft
 from weft.context.plan import Materials, Plan, plan, shown_history
 from weft.types.recipe import HistoryRule, Layer, Recipe
-from weft.types.records import Tail
 from weft.types.section import Keep, Offer, Section, Withheld
+from weft.types.session import Tail
 
 from samples import assistant, tail_of, user
 

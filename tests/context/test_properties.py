@@ -11,9 +11,9 @@ from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
 from weft.tokens import COUNTERS
-from weft.types.neutral import without_tags
-from weft.types.records import Tail
+from weft.types.escape import without_tags
 from weft.types.section import Keep, Offer, Section, Withheld
+from weft.types.session import Tail
 
 from samples import tail_of
 

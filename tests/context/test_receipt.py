@@ -8,8 +8,8 @@ import weft
 from weft.context.plan import Materials, plan
 from weft.context.receipt import account
 from weft.types.recipe import Layer, Recipe
-from weft.types.records import Tail
 from weft.types.section import Keep, Offer, Origin, Section, Stability, Withheld
+from weft.types.session import Tail
 
 from samples import assistant, tail_of, user
 

@@ -5,7 +5,7 @@ import pytest
 import weft
 from weft.context.roles import with_known_roles
 from weft.tokens import counter
-from weft.types.records import Tail
+from weft.types.session import Tail
 
 from samples import assistant, result, tail_of, user
 

@@ -7,7 +7,7 @@ from hypothesis import given
 import weft
 from weft.context.window import Window, open_window
 from weft.types.recipe import HistoryRule
-from weft.types.records import Entry, Tail
+from weft.types.session import Entry, Tail
 
 from samples import assistant, result, tail_of, user
 

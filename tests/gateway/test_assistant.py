@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.gateway.assistant import App
+from weft.gateway.assistant import Assistant
 from weft.gateway.commands import run_command
 from weft.gateway.conversation import Conversation
 
@@ -14,15 +14,15 @@ ME = weft.Caller(agent_id="weft", channel="terminal", sender_id="owner")
 ADA = weft.Caller(agent_id="weft", channel="telegram", sender_id="42")
 BEN = weft.Caller(agent_id="weft", channel="telegram", sender_id="7")
 
-Connect = Callable[[str], Awaitable[App]]
+Connect = Callable[[str], Awaitable[Assistant]]
 
 
 @pytest.fixture
 async def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Connect]:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path))
-    apps: list[App] = []
+    apps: list[Assistant] = []
 
-    async def connected(recipe: str) -> App:
+    async def connected(recipe: str) -> Assistant:
         (tmp_path / "config.toml").write_text(f'recipe = "{recipe}"\n', "utf-8")
         apps.append(await weft.connect(provider=weft.ScriptedProvider([f"r{n}" for n in range(9)])))
         return apps[-1]
@@ -37,11 +37,11 @@ async def said(talk: Conversation, text: str) -> None:
         pass
 
 
-async def history(app: App, session: str, caller: weft.Caller = ME) -> list[str]:
+async def history(app: Assistant, session: str, caller: weft.Caller = ME) -> list[str]:
     return [m.content for m in (await app.context("next", session, caller=caller)).history]
 
 
-async def waited(app: App, minutes: int) -> None:
+async def waited(app: Assistant, minutes: int) -> None:
     store = await app.store.get()
     assert isinstance(store, weft.Store)
     query = "update sessions set active_at = active_at - ?"

@@ -23,13 +23,13 @@ def appending(text: str = "likes tea", number: int = 1) -> weft.Reply:
     return calling("memory_append", number, label="about", text=text)
 
 
-async def prepared(app: weft.App, permission: weft.Permission = weft.Permission.HUMAN) -> None:
+async def prepared(app: weft.Assistant, permission: weft.Permission = weft.Permission.HUMAN) -> None:
     memory = (await app.store.get()).memory
     await memory.create_block("weft", "about", permission=permission)
     await memory.update_block_text("weft", "about", "Ada", is_system=True)
 
 
-async def about(app: weft.App) -> str | None:
+async def about(app: weft.Assistant) -> str | None:
     return await (await app.store.get()).memory.get_rendered_content("weft", "about")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import weft
 from weft.gateway.deliveries import DOUBTFUL
-from weft.types.post import Outbound
+from weft.types.envelope import Outbound
 from wired import Echo, Wire, gateway, said
 
 
@@ -31,10 +31,10 @@ class Broken(Wire):
         await super().send(message)
 
 
-async def put(app: weft.App, *texts: str) -> None:
+async def put(app: weft.Assistant, *texts: str) -> None:
     for text in texts:
         message = Outbound(channel="telegram", conversation="7", text=text)
-        await (await app.store.get()).post.put(message)
+        await (await app.store.get()).mailbox.put(message)
 
 
 async def test_what_waits_behind_an_answer_that_fails_keeps_its_own_tries() -> None:
@@ -78,7 +78,7 @@ async def test_an_answer_that_a_channel_stumbles_over_is_not_left_lying(
         await made.submit(said("hello"))
         await made.submit(said("again", 2))
         assert await wire.wait(1) == [("7", "echo again")]
-        post: Any = (await app.store.get()).post
+        post: Any = (await app.store.get()).mailbox
         query = "select state from outbox order by created_at"
         states = await post._database.read(lambda db: [row[0] for row in db.execute(query)])
 
@@ -90,7 +90,7 @@ async def test_an_answer_whose_end_nobody_wrote_down_does_not_hold_up_the_next()
     wire = Wire()
     async with gateway(Echo(), wire) as (made, app):
         await put(app, "lost track of")
-        await (await app.store.get()).post.due(9e9, ["telegram"])
+        await (await app.store.get()).mailbox.due(9e9, ["telegram"])
         await put(app, "next")
         await made.look_again()
 

@@ -28,10 +28,10 @@ class SlowToLearn(Echo):
         return weft.Reply(text="none")
 
 
-async def grow_old(app: weft.App) -> None:
+async def grow_old(app: weft.Assistant) -> None:
     """Nobody has written for two hours; the person 8 a minute less."""
     query = "update sessions set active_at = active_at - 7200 + 60 * (sender = '8')"
-    post: Any = (await app.store.get()).post
+    post: Any = (await app.store.get()).mailbox
     await post._database.write(lambda db: db.execute(query).get)
 
 

@@ -9,7 +9,7 @@ from watching import log, notice, watches, watching, write
 from weft.gateway.background import learn_from
 from weft.gateway.streams import CHAR_LIMIT, MOST_AT_ONCE, MOST_BLOCKS
 from weft.turn.journal import settle_interrupted
-from weft.types.records import BlockType
+from weft.types.memory import BlockType
 from wired import said
 
 NEW = "[Notification of the stream 'notes'] The file a.md is new. Its text is in the block notes/a.md."
@@ -174,7 +174,7 @@ async def test_an_interrupted_turn_keeps_where_its_notice_is_from(
     async with watching(watches(folder=str(folder))) as watched:
         store = await watched.store()
         session = await store.sessions.find_or_create("telegram", "7", "7", agent_id="weft")
-        inbox_id = await store.post.receive(notice("A file is new."))
+        inbox_id = await store.mailbox.receive(notice("A file is new."))
         await store.turns.begin(session.id, "A file is new.", inbox_id=inbox_id or "")
         monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
 

@@ -62,7 +62,7 @@ async def test_a_message_that_steers_is_read_before_the_next_round_and_answered_
         store = await app.store.get()
         (session,) = await store.sessions.list()
         log = [(m.role, m.content, m.origin) for m in await store.messages.all(session.id)]
-        waiting = await store.post.waiting()
+        waiting = await store.mailbox.waiting()
 
     assert len(model.requests) == 2, "there was no turn of their own for them"
     assert waiting == []
@@ -163,8 +163,8 @@ async def test_what_steered_a_turn_that_was_killed_is_reported_too(monkeypatch: 
     async with gateway(Busy(), wire) as (made, app):
         store = await app.store.get()
         session = await store.sessions.find_or_create("telegram", "7", "7", agent_id="weft")
-        first = await store.post.receive(said("look up the tide"))
-        second = await store.post.receive(said("and book a table", 2))
+        first = await store.mailbox.receive(said("look up the tide"))
+        second = await store.mailbox.receive(said("and book a table", 2))
         turn = await store.turns.begin(session.id, "look up the tide", inbox_id=first or "")
         steered = weft.Message(role="user", content="and book a table")
         await store.turns.step(turn, steered, inbox_ids=[second or ""])

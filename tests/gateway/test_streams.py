@@ -11,7 +11,7 @@ import pytest
 import weft
 from watching import watches, watching, write
 from weft.gateway.streams import MOST_AT_ONCE, cut, label_of, quoted, watch
-from weft.types.post import Inbound, Seen
+from weft.types.envelope import Inbound, Seen
 
 NEW = "[Notification of the stream 'notes'] The file a.md is new. Its text is in the block notes/a.md."
 CHANGED = (
@@ -110,7 +110,7 @@ async def test_a_notice_and_that_it_was_told_are_kept_together(
         store = await watched.store()
 
         async def dying(message: Inbound, seen: Sequence[Seen]) -> bool:
-            return await store.post.receive(message, seen) is not None
+            return await store.mailbox.receive(message, seen) is not None
 
         monkeypatch.setattr(watched.stream, "_submit", dying)
         assert await watched.stream.look() == 1

@@ -21,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
-async def order(app: weft.App, due: datetime = DUE, *, repeat: str = "once") -> weft.Store:
+async def order(app: weft.Assistant, due: datetime = DUE, *, repeat: str = "once") -> weft.Store:
     store = await app.store.get()
     assert isinstance(store, weft.Store)
     await store.tasks.add(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.app import Store
+from weft.compose import Store
 from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
 from weft.store.sqlite.store import SqliteStore

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.memory.audit import Finding, audit, secrets_of
-from weft.types.records import Remembered
+from weft.types.memory import Remembered
 from weft.types.secret import fingerprint, masked, secrets_in
 from weft.types.section import Origin
 

@@ -12,7 +12,7 @@ from weft.errors import LimitExceeded, StoreError
 from weft.memory.blockdoc import NO_VERSION
 from weft.memory.document import BlockDoc, Document
 from weft.memory.events import BlockChanged
-from weft.types.records import Permission
+from weft.types.memory import Permission
 from weft.types.schema import BlockSchema, FieldDef, MapSchema, TextSchema
 
 PERSON = MapSchema(

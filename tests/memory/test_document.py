@@ -7,7 +7,7 @@ import pytest
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError
 from weft.memory.document import BlockDoc, Document
-from weft.types.records import Permission
+from weft.types.memory import Permission
 from weft.types.schema import (
     BlockSchema,
     CompositeSchema,

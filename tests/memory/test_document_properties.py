@@ -13,7 +13,7 @@ from weft.errors import LimitExceeded, PermissionDenied, StoreError, WeftError
 from weft.memory.document import BlockDoc, Document
 from weft.memory.items import stamped
 from weft.memory.render import measure, render
-from weft.types.records import Permission
+from weft.types.memory import Permission
 from weft.types.schema import (
     BlockSchema,
     CompositeSchema,

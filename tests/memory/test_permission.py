@@ -4,7 +4,7 @@ import pytest
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError
 from weft.memory.permission import MATRIX, Action, ConsentRequest, RefuseAll, check, needs_consent
-from weft.types.records import Permission
+from weft.types.memory import Permission
 
 ALLOWED = {
     Action.READ: set(Permission),

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.app import Store
+from weft.compose import Store
 from weft.memory.permission import ConsentRequest
 from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
 from weft.store.sqlite.store import SqliteStore
-from weft.types.records import SearchContentType, SearchMode, SearchOptions
 from weft.types.schema import ListSchema, TextSchema, Viewport
+from weft.types.search import SearchContentType, SearchMode, SearchOptions
 
 ROOT = Path(__file__).parent.parent.parent
 

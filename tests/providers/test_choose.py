@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import weft
-from weft.app import choose_provider
+from weft.compose import choose_provider
 from weft.config import Config
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.keys import KeySettings

@@ -11,7 +11,7 @@ import pytest
 
 import weft
 from fake_claude import FakeClaude, delta, install, result
-from weft.app import make_provider
+from weft.compose import make_provider
 from weft.config import Config
 from weft.providers.claude_code import ClaudeCode, ClaudeCodeSettings
 from weft.types.reply import Done, TextDelta

@@ -14,7 +14,7 @@ from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
 from weft.store.base import Scope
 from weft.store.sqlite.store import SqliteStore
-from weft.types.records import SearchContentType, SearchMode, SearchOptions
+from weft.types.search import SearchContentType, SearchMode, SearchOptions
 
 from samples import assistant, user
 

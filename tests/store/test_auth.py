@@ -7,7 +7,7 @@ import pytest
 import weft
 from weft.store.sqlite import auth
 from weft.store.sqlite.store import SqliteStore
-from weft.types.records import Paired
+from weft.types.delivery import Paired
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.store.sqlite.dump import TABLES
-from weft.types.post import Inbound, Outbound, Seen
-from weft.types.records import Fold
+from weft.types.envelope import Inbound, Outbound, Seen
 from weft.types.schema import LogSchema, MapSchema
+from weft.types.session import Fold
 
 from samples import assistant, result, user
 
@@ -55,12 +55,12 @@ async def fill(store: weft.Store) -> str:
         await store.turns.begin(session.id, "Hi"), replace(receipt, model="m", ratio=1.2), user("Hi")
     )
     await store.turns.step(await store.turns.begin(session.id, "Still here?"), assistant("", "call-2"))
-    inbound = await store.post.receive(Inbound(channel="t", conversation="c", sender="s", text="x"))
+    inbound = await store.mailbox.receive(Inbound(channel="t", conversation="c", sender="s", text="x"))
     assert inbound is not None
-    await store.post.refuse(inbound, "not paired")
+    await store.mailbox.refuse(inbound, "not paired")
     seen = Seen(stream="notes", item="i", signature="1-2", digest="d", times=1, block_id="b")
     await store.streams.begin("notes", "somewhere", "import", [Seen(stream="notes", item="i")])
-    await store.post.receive(
+    await store.mailbox.receive(
         Inbound(
             channel="t",
             conversation="c",
@@ -72,7 +72,7 @@ async def fill(store: weft.Store) -> str:
         ),
         [seen],
     )
-    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
     await store.turns.keep_result(session.id, "search", "all that was found")
     await store.messages.add_fold(session.id, Fold(last=2, text="a question about a marlin"))
     return session.id
@@ -102,7 +102,7 @@ async def test_a_round_trip_gives_the_same_bytes_and_the_same_store(
         assert await other.memory.redo_block("iris", "../no/tes '\"") is True
         assert await other.memory.get_rendered_content("iris", "../no/tes '\"") == "one two three"
         assert (await other.sessions.find_or_create("telegram", "c1", "42")).id == session
-        assert await other.post.waiting() == await store.post.waiting()
+        assert await other.mailbox.waiting() == await store.mailbox.waiting()
         assert await other.streams.seen("notes", "somewhere") == await store.streams.seen(
             "notes", "somewhere"
         )

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import weft
-from weft.recall.past import Past
+from weft.recall.conversation_recall import Past
 from weft.store.base import Change, Moment, Scope
-from weft.store.plain import PlainMessages
+from weft.store.in_memory import InMemoryMessages
 from weft.store.sqlite.search import fts_query
 from weft.store.sqlite.store import SqliteStore
 from weft.tokens import COUNTERS
-from weft.types.records import BlockInfo, RenderedBlock, SearchContentType, SessionRule
+from weft.types.memory import BlockInfo, RenderedBlock
+from weft.types.search import SearchContentType
+from weft.types.session import SessionRule
 
 from samples import assistant, result, user
 
@@ -126,7 +128,7 @@ async def test_the_tail_is_that_of_a_plain_list_under_every_counter(
         found = await store.messages.tail(
             session.id, counter, max_tokens=max_tokens, max_messages=max_messages
         )
-        plain = await PlainMessages(messages).tail("", counter, max_tokens=None, max_messages=None)
+        plain = await InMemoryMessages(messages).tail("", counter, max_tokens=None, max_messages=None)
 
         shown = len(found.entries)
         assert list(found.entries) == list(plain.entries)[len(messages) - shown :]
@@ -149,7 +151,7 @@ async def test_pictures_and_tags_cost_the_same_in_a_file_as_in_a_list() -> None:
     for counter in COUNTERS.values():
         for most in (None, 0, 1):
             found = await store.messages.tail(session.id, counter, max_tokens=None, max_messages=most)
-            plain = await PlainMessages(messages).tail("", counter, max_tokens=None, max_messages=most)
+            plain = await InMemoryMessages(messages).tail("", counter, max_tokens=None, max_messages=most)
             assert found == plain
     await store.close()
 

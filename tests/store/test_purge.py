@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.types.records import Fold
 from weft.types.schema import CompositeSchema, CompositeSection, ListSchema, LogSchema, MapSchema, TextSchema
 from weft.types.secret import fingerprint
+from weft.types.session import Fold
 
 from samples import user
 

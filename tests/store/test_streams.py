@@ -7,7 +7,7 @@ import pytest
 
 import weft
 from weft.store.sqlite.migrations import STEPS
-from weft.types.post import Inbound, Seen, notice_id
+from weft.types.envelope import Inbound, Seen, notice_id
 
 ONE = Seen(stream="notes", item="one", signature="1", digest="d", times=1, block_id="b1")
 
@@ -50,12 +50,12 @@ async def test_a_notice_is_kept_with_what_it_tells_and_comes_back_as_it_was(
     store: weft.Store, tmp_path: Path
 ) -> None:
     await store.streams.begin("notes", "here", "import", [])
-    assert await store.post.receive(notice(), [ONE]) is not None
-    assert await store.post.receive(notice(), [ONE]) is None
+    assert await store.mailbox.receive(notice(), [ONE]) is not None
+    assert await store.mailbox.receive(notice(), [ONE]) is None
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        assert [one.message for one in await again.post.waiting()] == [notice()]
+        assert [one.message for one in await again.mailbox.waiting()] == [notice()]
         assert await again.streams.seen("notes", "here") == {"one": ONE}
 
 
@@ -69,12 +69,12 @@ async def test_a_stream_that_begins_anew_forgets_what_was_but_counts_on(store: w
 
 
 async def test_a_stream_waits_while_one_of_its_own_notices_does(store: weft.Store) -> None:
-    inbox_id = await store.post.receive(notice())
+    inbox_id = await store.mailbox.receive(notice())
     assert inbox_id is not None
 
     assert await store.streams.is_waiting("notes")
     assert not await store.streams.is_waiting("note")
-    await store.post.answer(inbox_id, "Noted.")
+    await store.mailbox.answer(inbox_id, "Noted.")
     assert not await store.streams.is_waiting("notes")
 
 
@@ -99,6 +99,6 @@ async def test_a_file_from_before_streams_is_brought_up_to_date(
             await old._kept.database.write(lambda db: db.execute(OLD).get)
 
     async with await weft.open(tmp_path / "old.db") as new:
-        [waiting] = await new.post.waiting()
+        [waiting] = await new.mailbox.waiting()
         assert (waiting.message.origin, waiting.message.blocks) == ("user", ())
         assert await new.check() == []

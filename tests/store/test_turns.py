@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.store.owner import is_running, this_process
+from weft.store.process_id import is_running, this_process
 from weft.turn.journal import INTERRUPTED, settle_interrupted
-from weft.types.post import Inbound
+from weft.types.envelope import Inbound
 
 from samples import assistant, user
 
@@ -186,7 +186,7 @@ def test_a_forked_process_is_another_one(monkeypatch: pytest.MonkeyPatch) -> Non
 
 async def test_a_message_that_became_part_of_a_turn_needs_no_answer_of_its_own(store: weft.Store) -> None:
     inbox = [
-        await store.post.receive(
+        await store.mailbox.receive(
             Inbound(channel="telegram", conversation="7", sender="7", text=text, external_id=text)
         )
         for text in ("begin", "also this")
@@ -196,11 +196,11 @@ async def test_a_message_that_became_part_of_a_turn_needs_no_answer_of_its_own(s
 
     await store.turns.step(turn, user("also this"), inbox_ids=[second])
 
-    assert await store.post.waiting() == []
+    assert await store.mailbox.waiting() == []
     await store.turns.finish(
         turn, RECEIPT, user("begin"), user("also this"), assistant("Both."), reply="Both."
     )
-    [sent] = await store.post.due(9e9, ("telegram",))
+    [sent] = await store.mailbox.due(9e9, ("telegram",))
     assert sent.message.text == "Both."
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from skill_programs import SHOW_ARGV, bench, descriptor, executable, on_path, program, shell_program
 from weft.errors import ToolError
 from weft.tools.descriptor import Argument, Descriptor, Execution
-from weft.tools.execute import Bench, Plan, Resolving, argv, plan, run
+from weft.tools.execute import Plan, Resolving, ToolEnvironment, argv, plan, run
 from weft.tools.process import ExecutionSettings
 
 TITLE = {"param": "title", "kind": "positional"}
@@ -208,7 +208,7 @@ def test_every_text_reaches_a_parser_as_the_value_it_is_or_is_refused(
 
 
 @pytest.fixture(scope="module")
-def parsing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def parsing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolEnvironment]:
     """A program that says what it was given and what it understood."""
     folder = tmp_path_factory.mktemp("parsing")
     source = (
@@ -224,7 +224,7 @@ def parsing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 @settings(max_examples=40, deadline=None)
 @given(title=STRINGS, place_name=STRINGS, body=STRINGS, note=STRINGS)
 def test_every_text_reaches_the_program_as_the_value_it_is_or_is_refused(
-    parsing: Bench, title: str, place_name: str, body: str, note: str
+    parsing: ToolEnvironment, title: str, place_name: str, body: str, note: str
 ) -> None:
     arguments = {"title": title, "body": body, "place": place_name, "note": note}
     expected = [[["--content", body], ["-c", note]], [title, place_name]]
@@ -258,7 +258,7 @@ async def test_only_a_listed_binary_runs(programs: Path, place: Path, binary: st
     allowed = Descriptor(allowlist={"notes": frozenset({"add"})}, execution={"t": spec})
 
     with pytest.raises(ToolError) as caught:
-        await run("t", {}, Bench(descriptor=allowed, directory=str(place)))
+        await run("t", {}, ToolEnvironment(descriptor=allowed, directory=str(place)))
 
     assert str(caught.value) == f"binary not allowlisted: {binary}"
 
@@ -271,7 +271,7 @@ async def test_only_a_listed_subcommand_runs(programs: Path, place: Path, subcom
     allowed = Descriptor(allowlist={"notes": frozenset({"add"})}, execution={"t": spec})
 
     with pytest.raises(ToolError) as caught:
-        await run("t", {}, Bench(descriptor=allowed, directory=str(place)))
+        await run("t", {}, ToolEnvironment(descriptor=allowed, directory=str(place)))
 
     assert str(caught.value) == f"subcommand not allowlisted: {subcommand}"
 
@@ -283,7 +283,7 @@ async def test_a_path_does_not_run_even_if_it_is_listed(place: Path, binary: str
     listed = Descriptor(allowlist={binary: frozenset({""})}, execution={"t": spec})
 
     with pytest.raises(ToolError, match="binary not allowlisted: "):
-        await run("t", {}, Bench(descriptor=listed, directory=str(place), workspace=str(place)))
+        await run("t", {}, ToolEnvironment(descriptor=listed, directory=str(place), workspace=str(place)))
 
 
 async def test_an_unknown_tool_leads_to_the_known_ones(place: Path) -> None:
@@ -377,8 +377,10 @@ async def test_a_listed_binary_may_resolve_a_value_and_no_other(programs: Path, 
     listed = descriptor(resolving(**resolve), allowlist={"notes": ["add", "day"]})
     strange = descriptor(resolving(**{**resolve, "binary": "other"}), allowlist={"notes": ["add", "day"]})
 
-    allowed = await run("add_note", {"title": "x"}, Bench(descriptor=listed, directory=str(place)))
-    refused_ = await run("add_note", {"title": "x"}, Bench(descriptor=strange, directory=str(place)))
+    allowed = await run("add_note", {"title": "x"}, ToolEnvironment(descriptor=listed, directory=str(place)))
+    refused_ = await run(
+        "add_note", {"title": "x"}, ToolEnvironment(descriptor=strange, directory=str(place))
+    )
 
     assert json.loads(allowed) == ["add", "Daily/x"]
     assert json.loads(refused_) == ["add", "x"]
@@ -429,7 +431,7 @@ async def test_a_script_that_is_not_really_below_the_skills_scripts_does_not_run
     forged = Execution(
         tool="add_note", binary="notes", subcommand="add", args=(Argument(param="title", resolve=resolve),)
     )
-    where = Bench(
+    where = ToolEnvironment(
         descriptor=Descriptor(allowlist=good.descriptor.allowlist, execution={"add_note": forged}),
         directory=str(place),
         settings=ExecutionSettings(allow_scripts=True),

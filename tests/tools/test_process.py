@@ -13,7 +13,7 @@ import pytest
 from skill_programs import Line, bench, executable, on_path, program, shell_program, wait_until_gone
 from weft.errors import ToolError
 from weft.tools import process
-from weft.tools.execute import Bench, run
+from weft.tools.execute import ToolEnvironment, run
 from weft.tools.process import clean_environment, find_program
 
 MANY = 100_000.0
@@ -57,7 +57,7 @@ def line(tmp_path: Path) -> Iterator[Line]:
     opened.close()
 
 
-async def failure(where: Bench, **arguments: str) -> str:
+async def failure(where: ToolEnvironment, **arguments: str) -> str:
     with pytest.raises(ToolError) as caught:
         await run("add_note", arguments, where)
     return str(caught.value)
@@ -93,7 +93,7 @@ async def test_without_a_workspace_a_program_runs_in_the_folder_of_its_skill(
     programs: Path, place: Path
 ) -> None:
     shell_program(programs, "notes", "pwd")
-    where = Bench(descriptor=bench(place).descriptor, directory=str(place))
+    where = ToolEnvironment(descriptor=bench(place).descriptor, directory=str(place))
 
     assert await run("add_note", {}, where) == f"{place}\n"
 

@@ -10,7 +10,7 @@ import pytest
 import weft
 from weft.tools.registry import Offered
 from weft.turn import act
-from weft.turn.act import Actor, ToolLimits
+from weft.turn.act import ToolLimits, ToolRunner
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ async def offered(*functions: object) -> Offered:
     return await weft.ToolRegistry(functions).offered("")  # type: ignore[arg-type]
 
 
-async def acted(actor: Actor, *calls: weft.ToolCall) -> list[str]:
+async def acted(actor: ToolRunner, *calls: weft.ToolCall) -> list[str]:
     events = [event async for event in actor.act(calls)]
     assert len(events) == 2 * len(calls)
     return [result.content for result in actor.results]
 
 
-async def actor(*functions: object, rules: Iterable[weft.ToolRule] = (), **limits: float) -> Actor:
-    return Actor(
+async def actor(*functions: object, rules: Iterable[weft.ToolRule] = (), **limits: float) -> ToolRunner:
+    return ToolRunner(
         await offered(*functions),
         rules=rules,
         limits=ToolLimits(**limits),  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ async def test_functions_that_hang_do_not_take_the_threads_of_the_store(store: w
 
 async def test_calls_come_back_by_the_name_that_the_provider_was_told() -> None:
     tool = weft.Tool(definition=weft.ToolDefinition(name="notes.get"), run=_ran)
-    given = Actor(await weft.ToolRegistry([tool]).offered(""), limits=ToolLimits(), caller=weft.Caller())
+    given = ToolRunner(await weft.ToolRegistry([tool]).offered(""), limits=ToolLimits(), caller=weft.Caller())
     context = weft.Context(current_message="hi", tools=(tool.definition,))
     told = weft.wire.to_wire("openai", context)["tools"][0]["function"]["name"]
     assert told != "notes.get"
@@ -181,7 +181,7 @@ async def test_a_long_result_is_cut_and_kept_whole(store: weft.Store) -> None:
     async def tell() -> str:
         return "abcdefghij"
 
-    given = Actor(
+    given = ToolRunner(
         await offered(tell),
         limits=ToolLimits(max_chars=4),
         caller=weft.Caller(session_id=session),

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainMessages, PlainStore
-from weft.types.records import Tail
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import InMemoryMessages, InMemoryStore
+from weft.types.session import Tail
 
 from samples import NOW, assistant, result, user, whole_store, write_workspace
 
@@ -88,7 +88,7 @@ async def test_the_order_of_steps_does_not_matter(tmp_path: Path) -> None:
 
 
 async def test_sessions_built_at_the_same_time_from_one_builder_never_mix(tmp_path: Path) -> None:
-    log = PlainMessages()
+    log = InMemoryMessages()
     sessions = [f"s{n}" for n in range(12)]
     for session in sessions:
         await log.append(session, user(f"said in {session}"), assistant("noted"))
@@ -201,7 +201,7 @@ class Asked:
 class AskedStore:
     """A whole store whose recall and tasks note their calls."""
 
-    rest: PlainStore
+    rest: InMemoryStore
     asked: Asked
 
     @property
@@ -269,7 +269,7 @@ async def test_a_store_supplies_all_that_lasts() -> None:
 
 
 async def test_blocks_given_to_the_builder_are_shown_without_a_store() -> None:
-    blocks = PlainBlocks(
+    blocks = InMemoryBlocks(
         {"iris": [weft.RenderedBlock(id="1", label="a", content="mine", block_type=weft.BlockType.CORE)]}
     )
 
@@ -281,7 +281,7 @@ async def test_blocks_given_to_the_builder_are_shown_without_a_store() -> None:
 # --- errors
 
 
-class BrokenLog(PlainMessages):
+class BrokenLog(InMemoryMessages):
     def __init__(self, error: Exception) -> None:
         super().__init__()
         self._error = error

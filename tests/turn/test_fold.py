@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 import weft
-from weft.store.plain import PlainMessages
+from weft.store.in_memory import InMemoryMessages
 from weft.tokens import count
 from weft.turn.fold import nobody, summarizer, transcript
 
@@ -32,7 +32,7 @@ class Scribe:
         return " ".join([before, *(m.content[-1] for m in messages if m.role == "user")]).strip()
 
 
-def builder(history: list[weft.Message] | PlainMessages, by: Scribe, **more: int) -> weft.ContextBuilder:
+def builder(history: list[weft.Message] | InMemoryMessages, by: Scribe, **more: int) -> weft.ContextBuilder:
     made = weft.ContextBuilder(recipe="pattern", config=config(**more))
     return made.with_messages(history).with_summarizer(by)
 

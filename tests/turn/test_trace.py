@@ -65,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def app() -> AsyncIterator[weft.App]:
+async def app() -> AsyncIterator[weft.Assistant]:
     """An assistant that will call two tools, one of which fails, search, and answer."""
     calls = (
         weft.ToolCall(id="c1", name="tide", arguments={"place": "Faro"}),
@@ -106,7 +106,9 @@ def broken(word: str) -> str:
     raise ValueError(word)
 
 
-async def test_a_turn_is_a_span_with_its_requests_calls_and_searches_below(app: weft.App, seen: Seen) -> None:
+async def test_a_turn_is_a_span_with_its_requests_calls_and_searches_below(
+    app: weft.Assistant, seen: Seen
+) -> None:
     store = await app.store.get()
     other = await store.sessions.find_or_create("app", "other", "owner")
     await store.messages.append(other.id, weft.Message(role="user", content="the boat is hunter2"))
@@ -147,7 +149,7 @@ async def test_a_turn_is_a_span_with_its_requests_calls_and_searches_below(app: 
 
 
 async def test_requests_calls_and_searches_have_the_names_of_the_conventions(
-    app: weft.App, seen: Seen
+    app: weft.Assistant, seen: Seen
 ) -> None:
     await app.ask("do you remember the boat?", session="s")
 
@@ -183,7 +185,7 @@ async def test_requests_calls_and_searches_have_the_names_of_the_conventions(
 
 
 async def test_a_call_that_fails_says_so_by_the_kind_of_its_error_and_nobody_s_text_is_in_a_span(
-    app: weft.App, seen: Seen
+    app: weft.Assistant, seen: Seen
 ) -> None:
     await app.ask("hunter2, do you remember?", session="s")
 
@@ -213,7 +215,9 @@ async def test_a_turn_that_fails_is_an_error_and_so_is_its_request(seen: Seen) -
     await app.close()
 
 
-async def test_a_turn_that_is_cancelled_ends_its_spans_wherever_it_is(app: weft.App, seen: Seen) -> None:
+async def test_a_turn_that_is_cancelled_ends_its_spans_wherever_it_is(
+    app: weft.Assistant, seen: Seen
+) -> None:
     started = asyncio.Event()
 
     async def wait() -> str:
@@ -242,7 +246,9 @@ async def test_a_turn_that_is_cancelled_ends_its_spans_wherever_it_is(app: weft.
     assert turn.status.status_code == StatusCode.UNSET
 
 
-async def test_a_request_that_is_cancelled_while_it_waits_ends_its_spans(app: weft.App, seen: Seen) -> None:
+async def test_a_request_that_is_cancelled_while_it_waits_ends_its_spans(
+    app: weft.Assistant, seen: Seen
+) -> None:
     provider = Echo()
     provider.gate.clear()
     listening = asyncio.ensure_future(anext(app.stream("hi", provider=provider)))
@@ -256,7 +262,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_ends_its_spans(app: we
 
 
 async def test_who_stops_listening_in_the_middle_and_closes_elsewhere_leaves_nothing_current(
-    app: weft.App, seen: Seen
+    app: weft.Assistant, seen: Seen
 ) -> None:
     events = app.stream("hi", session="s", provider=weft.ScriptedProvider("one two three"))
     assert isinstance(await anext(events), weft.TextDelta)
@@ -274,7 +280,9 @@ async def _close(events: AsyncIterator[object]) -> None:
     await events.aclose()  # type: ignore[attr-defined]
 
 
-async def test_who_has_the_answer_and_stops_listening_does_not_cancel_it(app: weft.App, seen: Seen) -> None:
+async def test_who_has_the_answer_and_stops_listening_does_not_cancel_it(
+    app: weft.Assistant, seen: Seen
+) -> None:
     events = app.stream("hi", session="s", provider=weft.ScriptedProvider("one"))
     async for event in events:
         if isinstance(event, weft.Done):
@@ -332,7 +340,7 @@ async def test_what_is_not_sampled_leaves_out_all_that_is_below(monkeypatch: pyt
 
 
 async def test_two_turns_at_once_know_their_own_ids_and_forget_them_at_the_end(
-    app: weft.App, caplog: pytest.LogCaptureFixture
+    app: weft.Assistant, caplog: pytest.LogCaptureFixture
 ) -> None:
     found: dict[str, set[str]] = {}
 

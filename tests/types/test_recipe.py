@@ -8,8 +8,8 @@ import pytest
 
 import weft
 from weft.types.recipe import Layer, packaged, packaged_text, parse
-from weft.types.records import SessionRule
 from weft.types.section import Keep, Place
+from weft.types.session import SessionRule
 
 PLAIN = """
 name = "small"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import weft
-from weft.types.records import Session
+from weft.types.session import Session
 from weft.workspace.session_files import read_session, to_lines, to_miniclaw
 
 SESSION = Session(id="telegram_77", channel="telegram", conversation="77", sender="42", agent_id="iris")

@@ -1,6 +1,6 @@
 """What a channel is: it brings messages in, and carries answers out. Everything else is the gateway's.
 
-A new channel is one file with a class like this, and one line in `app.py`.
+A new channel is one file with a class like this, and one line in `compose.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from weft.types.post import Inbound, Outbound
+from weft.types.envelope import Inbound, Outbound
 
 Submit = Callable[[Inbound], Awaitable[bool]]
 """Takes a message over. When it returns the message is safe, and the channel may tell its sender's server so.

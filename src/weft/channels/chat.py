@@ -18,10 +18,10 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.markup import escape
 
-from weft.channels.growing import GrowingText, drawn
+from weft.channels.live_markdown import GrowingText, drawn
 from weft.errors import WeftError
+from weft.types.escape import printable
 from weft.types.message import ToolCall
-from weft.types.neutral import printable
 from weft.types.reply import Event, Reading, TextDelta, ToolFinished, ToolStarted
 
 LEAVE = frozenset({"/quit", "/exit"})

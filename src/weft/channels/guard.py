@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from weft.channels.bind import HERE, is_address, is_everywhere, knows_token, shown
 from weft.channels.http_settings import HttpChannelSettings
-from weft.channels.place import HERE, is_address, is_everywhere, knows_token, shown
 from weft.channels.problems import problem
 from weft.channels.traffic import Metrics, RateLimit
 

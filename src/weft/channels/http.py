@@ -17,15 +17,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 
+from weft.channels.bind import check_place, listen, shown
 from weft.channels.guard import GONE, OPEN, Guard
 from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_settings import HttpChannelSettings
-from weft.channels.live import Live, while_connected
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
-from weft.channels.place import check_place, listen, shown
-from weft.channels.problems import NotFound, Told, described, on_bug, on_error, on_invalid, on_refusal
+from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
 from weft.channels.service import Service
+from weft.channels.sse import Live, while_connected
 from weft.channels.traffic import Line, Metrics, RateLimit
 from weft.errors import EmptyMessage, WeftError
 from weft.providers.base import collected
@@ -57,7 +57,7 @@ def make_app(service: Service, settings: HttpChannelSettings, *, token: str = ""
         docs_url=None,
         redoc_url=None,
         responses=_PROBLEMS,
-        default_response_class=Told,
+        default_response_class=JsonResponse,
         exception_handlers={
             WeftError: on_error,
             HTTPException: on_refusal,
@@ -156,7 +156,7 @@ class _Routes:
             events = chat_stream(self._events(ask), model, include_usage=usage)
             return Live(events, lambda told: encoded(described(502, told)))
         reply = await while_connected(request.receive, collected(self._events(ask)))
-        return Told(chat_answer(reply, new_id("chatcmpl"), model))
+        return JsonResponse(chat_answer(reply, new_id("chatcmpl"), model))
 
     async def responses(self, request: Request, body: ResponsesBody) -> Response:
         """Answer as Responses does, with what is remembered of whom `user` names."""
@@ -165,17 +165,17 @@ class _Routes:
         if body.stream:
             return Live(response_stream(self._events(ask), model), _failed_response)
         reply = await while_connected(request.receive, collected(self._events(ask)))
-        return Told(response(new_id("resp"), model, reply, item_id=new_id("msg")))
+        return JsonResponse(response(new_id("resp"), model, reply, item_id=new_id("msg")))
 
     async def models(self) -> Response:
         """The models that can be asked for."""
-        return Told({"object": "list", "data": [_model(name) for name in self._service.models()]})
+        return JsonResponse({"object": "list", "data": [_model(name) for name in self._service.models()]})
 
     async def model(self, model: str) -> Response:
         """One of them."""
         if model not in self._service.models():
             raise NotFound(_NO_MODEL, code="model_not_found")
-        return Told(_model(model))
+        return JsonResponse(_model(model))
 
     # --- ours
 
@@ -186,19 +186,19 @@ class _Routes:
         given = Ask(text=body.text, session=body.session, sender=body.sender)
         ask = await self._service.opened(given)
         reply = await while_connected(request.receive, collected(self._events(ask)))
-        return Told({"turn": reply.turn_id, "session": ask.session, "reply": reply.text})
+        return JsonResponse({"turn": reply.turn_id, "session": ask.session, "reply": reply.text})
 
     async def receipt(self, turn_id: str) -> Response:
         """What a turn showed, what lost its place, and why."""
         found = await self._service.receipt(turn_id)
         if found is None:
             raise NotFound("There is no turn of that id with a receipt.", code="turn_not_found")
-        return Told(found.to_json())
+        return JsonResponse(found.to_json())
 
     async def context(self, body: ContextBody) -> Response:
         """What the model would see with a message. No model is asked."""
         ask = Ask(text=body.text, session=body.session, sender=body.sender, recipe=body.recipe)
-        return Told((await self._service.context(ask)).to_json(receipt=True))
+        return JsonResponse((await self._service.context(ask)).to_json(receipt=True))
 
     async def sessions(self, limit: Limit = 100) -> Response:
         """Sessions, the one last used first."""
@@ -215,7 +215,7 @@ class _Routes:
     async def health(self) -> Response:
         """Whether the server can answer, and nothing else."""
         is_ok = await self._service.healthy()
-        return Told({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
+        return JsonResponse({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
 
     async def metrics(self) -> Response:
         """Numbers for Prometheus."""
@@ -243,7 +243,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _told(name: str, rows: Any) -> Response:
-    return Told(dump_json({name: to_dict(rows)}))
+    return JsonResponse(dump_json({name: to_dict(rows)}))
 
 
 def _failed_response(told: str) -> bytes:

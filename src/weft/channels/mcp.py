@@ -22,7 +22,7 @@ from weft.errors import StoreError, WeftError
 from weft.memory.store import MemoryStore
 from weft.store.people import PeopleFacts
 from weft.types.context import Context
-from weft.types.records import SearchOptions
+from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
 _INSTRUCTIONS = (

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from weft.channels.place import HERE, check_place, knows_token, listen, shown
+from weft.channels.bind import HERE, check_place, knows_token, listen, shown
 
 
 async def serve(

@@ -45,7 +45,7 @@ _TYPES = {
 }
 
 
-class Told(Response):
+class JsonResponse(Response):
     """JSON that any text fits into: what UTF-8 cannot hold becomes a question mark."""
 
     media_type = "application/json"
@@ -70,7 +70,7 @@ def problem(
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    return Told(described(status, message, param=param, code=code), status, dict(headers or {}))
+    return JsonResponse(described(status, message, param=param, code=code), status, dict(headers or {}))
 
 
 class NotFound(HTTPException):

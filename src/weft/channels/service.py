@@ -7,9 +7,11 @@ from typing import Protocol
 
 from weft.types.ask import Ask
 from weft.types.context import Context
+from weft.types.memory import RenderedBlock
 from weft.types.receipt import Receipt
-from weft.types.records import MemorySearchResult, RenderedBlock, Session
 from weft.types.reply import Event
+from weft.types.search import MemorySearchResult
+from weft.types.session import Session
 
 
 class Service(Protocol):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weft.channels.base import Submit
 from weft.channels.telegram_text import messages, plain_messages
 from weft.errors import ChannelError
-from weft.types.post import Inbound, Outbound
+from weft.types.envelope import Inbound, Outbound
 
 if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, Update

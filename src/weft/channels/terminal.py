@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from weft.types.neutral import printable
+from weft.types.escape import printable
 from weft.types.receipt import Receipt, ReceiptItem
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from weft.app import connect
 from weft.channels.terminal import show_answer, show_receipt
 from weft.cli.options import (
     PERSON,
@@ -23,7 +22,8 @@ from weft.cli.options import (
     run,
     settings,
 )
-from weft.gateway.assistant import App
+from weft.compose import connect
+from weft.gateway.assistant import Assistant
 from weft.types.codec import to_dict
 
 app = typer.Typer()
@@ -58,6 +58,6 @@ def ask(
     run(work())
 
 
-async def _print_json(assistant: App, question: str) -> None:
+async def _print_json(assistant: Assistant, question: str) -> None:
     reply = to_dict(await assistant.ask(question, caller=PERSON))
     typer.echo(json.dumps({"text": "", **reply}, ensure_ascii=False))

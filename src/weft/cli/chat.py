@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from weft.app import connect
 from weft.channels.chat import TerminalConsent, piped_lines, typed_lines
 from weft.channels.chat import chat as converse
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, err, out, run, settings
+from weft.compose import connect
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
-from weft.types.neutral import printable
+from weft.types.escape import printable
 from weft.types.reply import Event
 
 app = typer.Typer()

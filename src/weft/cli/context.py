@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from weft import wire
-from weft.app import connect, vendor_model
 from weft.channels.terminal import show_receipt
 from weft.cli.options import (
     PERSON,
@@ -29,6 +28,7 @@ from weft.cli.options import (
     settings,
     write,
 )
+from weft.compose import connect, vendor_model
 from weft.config import Config
 from weft.errors import ProviderError
 from weft.providers.scripted import ScriptedProvider

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from weft.app import connect
 from weft.channels.terminal import show_answer, show_receipt
 from weft.cli.options import ProviderName, err, out, run, write
+from weft.compose import connect
 from weft.config import Config, ContextSettings
 from weft.types.message import Message
 

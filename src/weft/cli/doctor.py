@@ -12,9 +12,9 @@ from typing import Literal
 
 import typer
 
-from weft.app import choose_provider
-from weft.app import open as open_store
 from weft.cli.options import AsJson, Workspace, out, run, shown
+from weft.compose import choose_provider
+from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
 from weft.providers.local import INSTALL, unavailable

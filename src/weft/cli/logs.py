@@ -16,8 +16,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from weft.config import LogSettings
 from weft.turn.trace import ids
-from weft.types.neutral import printable
-from weft.types.private import HIDDEN, Private
+from weft.types.escape import printable
+from weft.types.redacted import HIDDEN, Redacted
 from weft.types.secret import without_secrets
 
 _OURS = "weft"
@@ -82,7 +82,7 @@ def _with_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     error = _error(event)
     if error is not None:
         event["exception"] = "".join(traceback.format_exception(error)).rstrip()
-    return {key: str(value.value) if isinstance(value, Private) else value for key, value in event.items()}
+    return {key: str(value.value) if isinstance(value, Redacted) else value for key, value in event.items()}
 
 
 def _without_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -95,7 +95,7 @@ def _without_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return {
         key: _shown(value) if isinstance(value, BaseException) else value
         for key, value in event.items()
-        if key.startswith("_") or key in _ANYBODYS or (ours and not isinstance(value, Private))
+        if key.startswith("_") or key in _ANYBODYS or (ours and not isinstance(value, Redacted))
     }
 
 
@@ -138,7 +138,7 @@ def _shown(value: object, *, ours: bool = True) -> object:
         return type(value).__name__
     if isinstance(value, int | float):
         return value
-    return value if ours and not isinstance(value, Private) else HIDDEN
+    return value if ours and not isinstance(value, Redacted) else HIDDEN
 
 
 def _places(error: BaseException, seen: set[int]) -> Iterator[str]:

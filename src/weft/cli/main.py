@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from weft.errors import WeftError, did_you_mean
-from weft.types.neutral import printable
+from weft.types.escape import printable
 
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {

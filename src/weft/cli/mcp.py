@@ -10,13 +10,13 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from weft.app import make_builder, make_embedder
-from weft.app import open as open_store
+from weft.channels.bind import check_place
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
-from weft.channels.place import check_place
 from weft.cli.memory import DEFAULT_AGENT, Agent
 from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
+from weft.compose import make_builder, make_embedder
+from weft.compose import open as open_store
 from weft.config import Config
 from weft.gateway.clean import clean
 from weft.types.context import Context

@@ -13,13 +13,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.app import Store, make_embedder
-from weft.app import open as open_store
 from weft.cli.options import AsJson, err, out, run, say, settings
+from weft.compose import Store, make_embedder
+from weft.compose import open as open_store
 from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.memory.audit import secrets_of
-from weft.types.neutral import printable
-from weft.types.records import BlockType, MemorySearchResult, Permission, SearchMode, SearchOptions
+from weft.types.escape import printable
+from weft.types.memory import BlockType, Permission
+from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
 
 T = TypeVar("T")

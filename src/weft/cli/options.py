@@ -18,7 +18,7 @@ from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.clean import clean
 from weft.tools.base import Caller
-from weft.types.neutral import printable
+from weft.types.escape import printable
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import typer
 
 from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out
-from weft.types.neutral import printable
+from weft.types.escape import printable
 
 app = typer.Typer()
 

@@ -8,7 +8,7 @@ import typer
 
 from weft.cli.memory import Mode, show_hits, with_store
 from weft.cli.options import AsJson
-from weft.types.records import SearchMode, SearchOptions
+from weft.types.search import SearchMode, SearchOptions
 
 app = typer.Typer()
 

@@ -15,16 +15,16 @@ from typing import Annotated
 
 import typer
 
-from weft.app import connect, http_token, make_channels, make_folder, make_service
 from weft.channels.base import Channel
-from weft.channels.place import check_place
+from weft.channels.bind import check_place
 from weft.cli.logs import log_to_stderr
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
+from weft.compose import connect, http_token, make_channels, make_folder, make_service
 from weft.config import Config, LogFormat, LogLevel
 from weft.errors import ConfigError, did_you_mean
-from weft.gateway.assistant import App
+from weft.gateway.assistant import Assistant
 from weft.gateway.background import learn_from_idle, tell_tasks, tidy_up
-from weft.gateway.pipeline import Gateway
+from weft.gateway.dispatcher import Gateway
 from weft.gateway.streams import Stream, watch
 
 app = typer.Typer()
@@ -101,7 +101,7 @@ async def _serve(config: Config) -> None:
         await assistant.close()
 
 
-async def _stay_on(config: Config, assistant: App, channels: list[Channel]) -> None:
+async def _stay_on(config: Config, assistant: Assistant, channels: list[Channel]) -> None:
     """Run every part until a signal comes or a channel can never work; then end turns in order."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -172,7 +172,7 @@ async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:
             stopped.set()
 
 
-async def _listen(config: Config, assistant: App, stopped: asyncio.Event) -> None:
+async def _listen(config: Config, assistant: Assistant, stopped: asyncio.Event) -> None:
     """Answer programs over HTTP."""
     from weft.channels.http import serve as serve_http  # noqa: PLC0415 - half a second that `--help` must not pay
 

@@ -11,13 +11,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.app import Store
 from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out, say, write
+from weft.compose import Store
 from weft.errors import StoreError
+from weft.types.escape import printable
 from weft.types.message import Message
-from weft.types.neutral import printable
-from weft.types.records import Session
+from weft.types.session import Session
 from weft.workspace.session_files import SessionFile, read_session, to_lines, to_miniclaw
 
 app = typer.Typer(

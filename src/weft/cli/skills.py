@@ -16,7 +16,7 @@ from weft.cli.options import AsJson, Workspace, out, run, say, settings, shown
 from weft.config import Config
 from weft.errors import ConfigError, ToolError, WorkspaceError, did_you_mean
 from weft.tools.descriptor import TOOLS_FILE, Descriptor, doubts, parse
-from weft.tools.execute import Bench, plan
+from weft.tools.execute import ToolEnvironment, plan
 from weft.tools.execute import run as run_tool
 from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SKILL_FILE, LeftOut, Skill, SkillLoader, Skills
@@ -81,7 +81,7 @@ def try_tool(
     config = settings(workspace=workspace)
     skill = _named(name, workspace)
     root = _workspace(config)
-    bench = Bench(
+    bench = ToolEnvironment(
         descriptor=_descriptor(Path(skill.directory)),
         directory=skill.directory,
         workspace=str(root) if root.is_dir() else None,

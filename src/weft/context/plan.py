@@ -11,12 +11,12 @@ from weft.context.fit import Fitted, Shelf, everything, fit, price
 from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter, counter
+from weft.types.escape import without_tags
 from weft.types.limits import ModelContextLimits
 from weft.types.message import McpServer, Message, ToolDefinition
-from weft.types.neutral import without_tags
 from weft.types.recipe import HistoryRule, Recipe
-from weft.types.records import Fold, Tail
 from weft.types.section import Offer, Place, Section
+from weft.types.session import Fold, Tail
 
 _FEW_NAMES = 48
 """Up to so many characters a joined section is titled by the names of its pieces."""

@@ -8,7 +8,7 @@ from weft.errors import ContextError
 from weft.tokens import counter
 from weft.types.message import Message
 from weft.types.recipe import Recipe
-from weft.types.records import Entry, Tail
+from weft.types.session import Entry, Tail
 
 
 def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
-from weft.types.records import Entry, Tail
+from weft.types.session import Entry, Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

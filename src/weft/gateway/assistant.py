@@ -10,12 +10,12 @@ from typing import Protocol
 
 from weft.errors import ConfigError
 from weft.gateway.clean import clean
-from weft.gateway.needs import needs_of
+from weft.gateway.recall_gate import needs_of
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice
 from weft.store.base import Activity, Sessions, Store, Turns
-from weft.store.people import Auth, PeopleFacts, PeopleSummaries, PeopleTasks, Post, Streams
+from weft.store.people import Auth, Mailbox, PeopleFacts, PeopleSummaries, PeopleTasks, Streams
 from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
@@ -25,12 +25,13 @@ from weft.turn.fold import Summarizer, nobody, summarizer
 from weft.turn.journal import settle_interrupted
 from weft.turn.run import Turn, prepare, run_turn
 from weft.types.context import Context
+from weft.types.delivery import Waiting
 from weft.types.limits import ModelInfo
 from weft.types.message import Message, ToolDefinition
 from weft.types.recipe import Recipe
-from weft.types.records import OpenTurn, Session, SessionRule, Waiting
 from weft.types.reply import Done, Event, Reply
 from weft.types.rules import ToolRule
+from weft.types.session import OpenTurn, Session, SessionRule
 
 OWNER = Caller(agent_id="weft", channel="app", sender_id="owner")
 """Whose messages these are if nobody says otherwise."""
@@ -65,7 +66,7 @@ class Kept(Store, Protocol):
     def summaries(self) -> PeopleSummaries: ...
 
     @property
-    def post(self) -> Post: ...
+    def mailbox(self) -> Mailbox: ...
 
     @property
     def streams(self) -> Streams: ...
@@ -116,7 +117,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class App:
+class Assistant:
     """An assistant as an object. What is said in a session is kept in the store of the settings."""
 
     choice: Choice

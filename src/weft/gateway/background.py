@@ -11,9 +11,9 @@ from math import inf
 from typing import Any
 
 from weft.errors import ProviderError, StoreError
-from weft.gateway.assistant import App
+from weft.gateway.assistant import Assistant
 from weft.turn.learn import learn_facts, summarise
-from weft.types.records import Session
+from weft.types.session import Session
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
@@ -30,7 +30,11 @@ class LearnSettings:
 
 
 async def tell_tasks(
-    app: App, told: Callable[[], Awaitable[None]], stopped: asyncio.Event, *, acting: Collection[str] = ()
+    app: Assistant,
+    told: Callable[[], Awaitable[None]],
+    stopped: asyncio.Event,
+    *,
+    acting: Collection[str] = (),
 ) -> None:
     """Tell tasks when they are due, until `stopped`; on the channels `acting` they can also be done."""
     tasks = (await app.store.get()).tasks
@@ -42,14 +46,14 @@ async def tell_tasks(
         await pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))
 
 
-async def tidy_up(app: App, stopped: asyncio.Event) -> None:
+async def tidy_up(app: Assistant, stopped: asyncio.Event) -> None:
     """Forget once a day what only says that something came or went long ago, until `stopped`."""
     while not stopped.is_set():
-        await (await app.store.get()).post.tidy(time.time())
+        await (await app.store.get()).mailbox.tidy(time.time())
         await pause(stopped, _DAY)
 
 
-async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Event) -> None:
+async def learn_from_idle(app: Assistant, settings: LearnSettings, stopped: asyncio.Event) -> None:
     """Summarise conversations that are over and keep what people said about themselves, until `stopped`."""
     while settings.enabled and not stopped.is_set():
         for session in await idle_sessions(app, settings):
@@ -58,12 +62,12 @@ async def learn_from_idle(app: App, settings: LearnSettings, stopped: asyncio.Ev
         await pause(stopped, settings.every_seconds)
 
 
-async def idle_sessions(app: App, settings: LearnSettings) -> list[Session]:
+async def idle_sessions(app: Assistant, settings: LearnSettings) -> list[Session]:
     before = time.time() - settings.idle_minutes * 60
     return list(await (await app.store.get()).sessions.unlearned(before))
 
 
-async def learn_from(app: App, session: Session, settings: LearnSettings | None = None) -> None:
+async def learn_from(app: Assistant, session: Session, settings: LearnSettings | None = None) -> None:
     """Close a session, and keep its summary and its facts, each fact with the message it came from.
 
     One in which somebody writes again is left alone; without settings, one in which a turn runs.

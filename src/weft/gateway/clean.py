@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from weft.errors import EmptyMessage
-from weft.types.neutral import sendable, without_labels
-from weft.types.orders import orders_in
+from weft.types.escape import sendable, without_labels
+from weft.types.injection import orders_in
 
 _TOKEN = re.compile(r"([<\[])(\|\w+\|>|/?INST\])")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.conversation import Conversation
-from weft.gateway.remembered import (
+from weft.gateway.memory_commands import (
     cancel_task,
     forget_fact,
     reload,

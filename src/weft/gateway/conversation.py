@@ -7,21 +7,21 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from weft.gateway.assistant import App, Question, Steering
+from weft.gateway.assistant import Assistant, Question, Steering
 from weft.providers.base import Provider
 from weft.tools.base import Caller
 from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.records import OpenTurn, Session
 from weft.types.reply import Done, Event
+from weft.types.session import OpenTurn, Session
 
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
     """What `/new`, `/model` and the rest change. Everything else lasts in the store."""
 
-    app: App
+    app: Assistant
     caller: Caller
     name: str
     session: Session
@@ -29,7 +29,7 @@ class Conversation:
     receipt: Receipt | None = None
 
     @classmethod
-    async def open(cls, app: App, caller: Caller, name: str, *, session_id: str = "") -> Conversation:
+    async def open(cls, app: Assistant, caller: Caller, name: str, *, session_id: str = "") -> Conversation:
         """The conversation of that name, or a session by its id, even one that was closed.
 
         Raises:
@@ -116,10 +116,10 @@ class Conversation:
         """
         store, now, here = await self.app.store.get(), time.time(), (self.caller.channel,)
         await store.tasks.fire(now, channels=here)
-        told = [delivery.message.text for delivery in await store.post.doubtful(here)]
-        while due := await store.post.due(now, here):
+        told = [delivery.message.text for delivery in await store.mailbox.doubtful(here)]
+        while due := await store.mailbox.due(now, here):
             for delivery in due:
-                await store.post.sent(delivery.id)
+                await store.mailbox.sent(delivery.id)
                 told.append(delivery.message.text)
         return told
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from weft.errors import ChannelError, StoreError
-from weft.gateway.assistant import App
-from weft.types.post import Outbound
-from weft.types.records import Delivery
+from weft.gateway.assistant import Assistant
+from weft.types.delivery import Delivery
+from weft.types.envelope import Outbound
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class GatewaySettings:
 class Deliveries:
     """Sends what is in the outbox. It is marked there before it is sent, and again after."""
 
-    def __init__(self, app: App, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
+    def __init__(self, app: Assistant, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
         self._app, self._channels, self._settings = app, channels, settings
         self._outgoing: set[asyncio.Task[None]] = set()
         self._busy: set[tuple[str, str]] = set()
@@ -89,7 +89,7 @@ class Deliveries:
         """Begin to send what is due; how much that is."""
         store = await self._app.store.get()
         async with self._looking:
-            due = await store.post.due(time.time(), self._channels, busy=self._busy)
+            due = await store.mailbox.due(time.time(), self._channels, busy=self._busy)
             for delivery in due:
                 self._send_soon(delivery)
         return len(due)
@@ -109,13 +109,13 @@ class Deliveries:
             _log.warning("what became of an answer could not be kept: %s", error)
         except Exception:  # noqa: BLE001 - one answer must not take the others with it
             _log.exception("an answer could not be delivered")
-            await (await self._app.store.get()).post.undeliverable(delivery.id)
+            await (await self._app.store.get()).mailbox.undeliverable(delivery.id)
         finally:
             self._busy.discard((delivery.message.channel, delivery.message.conversation))
             self.look()
 
     async def _send(self, delivery: Delivery) -> None:
-        post, channel = (await self._app.store.get()).post, self._channels.get(delivery.message.channel)
+        post, channel = (await self._app.store.get()).mailbox, self._channels.get(delivery.message.channel)
         try:
             if channel is None:
                 raise ChannelError(f"There is no channel {delivery.message.channel!r} here.")

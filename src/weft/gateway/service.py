@@ -12,17 +12,19 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from weft.errors import ConfigError, StoreError, did_you_mean
-from weft.gateway.assistant import App, Question
+from weft.gateway.assistant import Assistant, Question
 from weft.gateway.clean import clean
 from weft.providers.base import Provider
 from weft.tools.base import Caller
 from weft.turn.build import ContextBuilder
 from weft.types.ask import Ask
 from weft.types.context import Context
+from weft.types.memory import RenderedBlock
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.records import MemorySearchResult, RenderedBlock, SearchOptions, Session
 from weft.types.reply import Event
+from weft.types.search import MemorySearchResult, SearchOptions
+from weft.types.session import Session
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ class AssistantService:
 
     def __init__(
         self,
-        app: App,
+        app: Assistant,
         *,
         models: Sequence[str] = (),
         builder_for: Callable[[str], ContextBuilder] | None = None,
@@ -105,7 +107,7 @@ class AssistantService:
         own = self._app.provider
         return own if model in ("", ANY, own.info.id) else self._app.provider_named(model, own.info)
 
-    def _checked(self, ask: Ask) -> App:
+    def _checked(self, ask: Ask) -> Assistant:
         """The app that answers this.
 
         Raises:

@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weft.errors import ChannelError, WeftError
-from weft.gateway.assistant import App, Kept
+from weft.gateway.assistant import Assistant, Kept
 from weft.gateway.background import pause, unless_stopped
 from weft.gateway.clean import sanitise
 from weft.gateway.feed import Entry, Feed
 from weft.gateway.stream_settings import StreamSettings
-from weft.types.neutral import one_line
-from weft.types.post import Inbound, Seen, notice_id
-from weft.types.private import Private
-from weft.types.records import BlockInfo, BlockType, Permission
+from weft.types.envelope import Inbound, Seen, notice_id
+from weft.types.escape import one_line
+from weft.types.memory import BlockInfo, BlockType, Permission
+from weft.types.redacted import Redacted
 from weft.types.section import Origin
 from weft.workspace.folder import changed_files
 
@@ -104,7 +104,7 @@ class FolderSource:
         found = []
         for file in changed_files(self.path, self._pattern, is_known):
             if file.warning:
-                _log.info("a file is passed over: %s", Private(file.warning))
+                _log.info("a file is passed over: %s", Redacted(file.warning))
             digest = "" if file.text is None else stands_for(file.text)
             item = stands_for(file.name)
             old = before.get(item, Seen(stream=self._stream, item=item))
@@ -164,7 +164,7 @@ class FeedSource:
 class Stream:
     """One folder or feed, and the person who is told what is new there."""
 
-    def __init__(self, settings: StreamSettings, app: App, submit: Submit) -> None:
+    def __init__(self, settings: StreamSettings, app: Assistant, submit: Submit) -> None:
         self.settings, self._app, self._submit = settings, app, submit
         self.origin = (Origin.IMPORT if settings.folder else Origin.WEB).value
         self._source: Source

@@ -14,12 +14,12 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from typing import Literal, get_args
 
-from weft.types.neutral import one_line
-from weft.types.orders import orders_in
-from weft.types.records import Remembered
+from weft.types.escape import one_line
+from weft.types.injection import orders_in
+from weft.types.memory import Remembered
 from weft.types.secret import SHORTEST_SECRET, fingerprint, masked, secrets_in
 from weft.types.section import Origin
-from weft.types.words import is_unspaced, pairs, words
+from weft.types.tokenize import is_unspaced, pairs, words
 
 Kind = Literal["secret", "instruction", "contradiction", "stale", "duplicate", "near_duplicate", "near_limit"]
 SHORTEST_TEXT, SHORTEST_LINE, FEWEST_WORDS = 8, 20, 6

@@ -24,7 +24,8 @@ from urllib.parse import quote
 from loro import DiffEvent, ExportMode, Frontiers, LoroDoc
 
 from weft.errors import StoreError
-from weft.memory.border import (
+from weft.memory.events import BlockChanged, Subscription
+from weft.memory.loro_adapter import (
     covers,
     guarded,
     masked,
@@ -37,8 +38,7 @@ from weft.memory.border import (
     unpack,
     value_of,
 )
-from weft.memory.carry import carry, stepped
-from weft.memory.events import BlockChanged, Subscription
+from weft.memory.rebase import carry, stepped
 from weft.store.base import Chain, Update
 from weft.types.schema import (
     BlockSchema,

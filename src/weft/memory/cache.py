@@ -19,7 +19,7 @@ from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.history import redoable, undoable
 from weft.memory.render import render
 from weft.store.base import BlockRows, Change, Moment, Update
-from weft.types.records import BlockInfo
+from weft.types.memory import BlockInfo
 from weft.types.schema import schema_from_dict
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ SNAPSHOT_EVERY = 100
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class Held:
+class LoadedBlock:
     """A block's document here, up to which change it has all, and how many of them no snapshot holds yet.
 
     `saved` and `saved_at` are the document's state without the edits that were not written yet.
@@ -74,21 +74,21 @@ class BlockCache:
     def __init__(self, rows: BlockRows, *, size: int = 256) -> None:
         self._rows = rows
         self._size = size
-        self._recent: OrderedDict[str, Held] = OrderedDict()
-        self._alive: WeakValueDictionary[str, Held] = WeakValueDictionary()
+        self._recent: OrderedDict[str, LoadedBlock] = OrderedDict()
+        self._alive: WeakValueDictionary[str, LoadedBlock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def __len__(self) -> int:
         return len(self._recent)
 
-    async def get(self, info: BlockInfo) -> Held:
+    async def get(self, info: BlockInfo) -> LoadedBlock:
         """The document of a block, with everything that is on disk."""
         held = await self.find(info)
         if info.version > held.seq:
             await self._whole(held, self._follow(held))
         return held
 
-    async def find(self, info: BlockInfo) -> Held:
+    async def find(self, info: BlockInfo) -> LoadedBlock:
         """The document of a block as it is here; it may lack what others wrote lately."""
         held = self._alive.get(info.id)
         if held is None:
@@ -105,14 +105,14 @@ class BlockCache:
         self._evict()
         return held
 
-    async def save(self, held: Held, *, author: str) -> None:
+    async def save(self, held: LoadedBlock, *, author: str) -> None:
         """Write the edits that were made here. What others wrote meanwhile is merged by whoever reads.
 
         If that fails they are still here, and can be saved again.
         """
         await self._whole(held, self._save(held, author))
 
-    async def edit(self, held: Held, edit: Callable[[], T], *, author: str) -> T:
+    async def edit(self, held: LoadedBlock, edit: Callable[[], T], *, author: str) -> T:
         """Make an edit on top of everything that is on disk, while nobody else writes, and write it.
 
         So edits of many processes follow each other in one line, which is what makes merging them cheap.
@@ -123,7 +123,7 @@ class BlockCache:
 
         return await self._whole(held, self._on_top(held, work, author))
 
-    async def reverse(self, held: Held, kind: Literal["undo", "redo"], *, author: str) -> bool:
+    async def reverse(self, held: LoadedBlock, kind: Literal["undo", "redo"], *, author: str) -> bool:
         """Take the newest change back, or bring one back; whether there was one."""
 
         def work(moment: Moment) -> tuple[bool, dict[str, Any]]:
@@ -136,7 +136,7 @@ class BlockCache:
 
         return await self._whole(held, self._on_top(held, work, author))
 
-    async def keep_text(self, held: Held) -> None:
+    async def keep_text(self, held: LoadedBlock) -> None:
         """Keep what a block shows, for those who read it without its document."""
         await self._whole(held, self._keep_text(held))
 
@@ -146,7 +146,7 @@ class BlockCache:
 
     # --- all that follows runs under the block's lock
 
-    async def _whole(self, held: Held, work: Coroutine[Any, Any, T]) -> T:
+    async def _whole(self, held: LoadedBlock, work: Coroutine[Any, Any, T]) -> T:
         """Do it alone, and to its end: half of it would leave the document unlike what is on disk."""
 
         async def alone() -> T:
@@ -163,7 +163,7 @@ class BlockCache:
         if not task.cancelled():
             task.exception()  # whoever asked was told, or has gone
 
-    async def _save(self, held: Held, author: str) -> None:
+    async def _save(self, held: LoadedBlock, author: str) -> None:
         with held.doc.lock:
             saved, saved_at = held.doc.version(), held.doc.frontiers()
             if saved == held.saved:
@@ -176,7 +176,9 @@ class BlockCache:
             held.seq, held.unfolded = seq, held.unfolded + 1
             await self._compact(held)
 
-    async def _on_top(self, held: Held, work: Callable[[Moment], tuple[T, dict[str, Any]]], author: str) -> T:
+    async def _on_top(
+        self, held: LoadedBlock, work: Callable[[Moment], tuple[T, dict[str, Any]]], author: str
+    ) -> T:
         while True:
             await self._save(held, "")
             attempt = _Attempt(held, work, author)
@@ -197,14 +199,14 @@ class BlockCache:
                 raise attempt.error
             return attempt.results[0]
 
-    async def _undo_attempt(self, held: Held, attempt: _Attempt[T]) -> None:
+    async def _undo_attempt(self, held: LoadedBlock, attempt: _Attempt[T]) -> None:
         """It was not written: the document must not show it, nor write it later."""
         if attempt.results and attempt.saved[0] != held.saved:
             chain = await self._rows.chain(held.block_id)
             held.saved, held.saved_at = held.doc.become(chain, edits_since=None)
             held.seq = chain.newest
 
-    async def _keep_text(self, held: Held) -> None:
+    async def _keep_text(self, held: LoadedBlock) -> None:
         while True:
             await self._follow(held)
             with held.doc.lock:
@@ -215,7 +217,7 @@ class BlockCache:
             await self._rows.keep_rendered(info, text, seq)
             return
 
-    async def _follow(self, held: Held) -> None:
+    async def _follow(self, held: LoadedBlock) -> None:
         """Write what was edited here, and merge what is on disk."""
         while True:
             await self._save(held, "")
@@ -223,14 +225,14 @@ class BlockCache:
                 break
         await self._compact(held)
 
-    async def _start_again(self, held: Held, info: BlockInfo) -> None:
+    async def _start_again(self, held: LoadedBlock, info: BlockInfo) -> None:
         """Something in all changes was made unreadable: what is here still shows it."""
         if held.info.epoch < info.epoch:
             chain = await self._rows.chain(held.block_id)
             held.saved, held.saved_at = held.doc.become(chain, edits_since=held.saved)
             held.seq, held.unfolded, held.info = chain.newest, len(chain.updates), info
 
-    async def _load(self, info: BlockInfo) -> Held:
+    async def _load(self, info: BlockInfo) -> LoadedBlock:
         chain = await self._rows.chain(info.id)
         doc = BlockDoc.load(
             schema=schema_from_dict(info.schema),
@@ -239,12 +241,12 @@ class BlockCache:
             later=chain.updates,
             char_limit=info.char_limit,
         )
-        held = Held(info=info, doc=doc, seq=chain.newest, unfolded=len(chain.updates))
+        held = LoadedBlock(info=info, doc=doc, seq=chain.newest, unfolded=len(chain.updates))
         held.settle()
         await self._compact(held)
         return held
 
-    async def _compact(self, held: Held) -> None:
+    async def _compact(self, held: LoadedBlock) -> None:
         """Keep a snapshot now and then. It saves time only, so a failure is no more than a warning."""
         with held.doc.lock:
             if held.unfolded < SNAPSHOT_EVERY or held.has_unsaved:
@@ -268,7 +270,9 @@ class BlockCache:
 class _Attempt(Generic[T]):
     """One edit on top of everything. `merge` may be asked twice; the edit is made once."""
 
-    def __init__(self, held: Held, work: Callable[[Moment], tuple[T, dict[str, Any]]], author: str) -> None:
+    def __init__(
+        self, held: LoadedBlock, work: Callable[[Moment], tuple[T, dict[str, Any]]], author: str
+    ) -> None:
         self._held, self._work, self._author = held, work, author
         self._since = held.seq
         self._change: Change | None = None

@@ -19,7 +19,7 @@ from weft.memory.items import entry as log_entry
 from weft.memory.items import shaped, splice, stamped
 from weft.memory.permission import Action, check
 from weft.memory.render import measure, render
-from weft.types.records import Permission
+from weft.types.memory import Permission
 from weft.types.schema import (
     BlockSchema,
     CompositeSchema,

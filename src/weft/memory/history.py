@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.types.records import BlockVersion
+from weft.types.memory import BlockVersion
 
 
 def undoable(history: Sequence[BlockVersion]) -> BlockVersion | None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from weft.errors import PermissionDenied
-from weft.types.records import Permission
+from weft.types.memory import Permission
 
 
 class Action(StrEnum):

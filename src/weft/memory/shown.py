@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from weft.memory.cache import Held
+from weft.memory.cache import LoadedBlock
 
 
 class Shown:
@@ -19,13 +19,13 @@ class Shown:
     def __init__(self) -> None:
         self._of_tasks: WeakKeyDictionary[asyncio.Task[Any], dict[str, bytes]] = WeakKeyDictionary()
 
-    def note(self, held: Held) -> None:
+    def note(self, held: LoadedBlock) -> None:
         """The running task has now seen this block as it is."""
         task = asyncio.current_task()
         if task is not None:
             self._of_tasks.setdefault(task, {})[held.block_id] = held.doc.frontiers()
 
-    def taken(self, held: Held) -> bytes | None:
+    def taken(self, held: LoadedBlock) -> bytes | None:
         """The state the running task last saw, if it did not write since. It is forgotten hereby."""
         task = asyncio.current_task()
         return None if task is None else self._of_tasks.get(task, {}).pop(held.block_id, None)

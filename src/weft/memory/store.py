@@ -9,29 +9,27 @@ from functools import partial
 from typing import Any, Literal
 
 from weft.errors import PermissionDenied, StoreError
+from weft.memory.access import Access, Door
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.cache import BlockCache
 from weft.memory.document import Document
-from weft.memory.door import Access, Door
-from weft.memory.forget import masked_blocks
 from weft.memory.permission import Action, Consent, RefuseAll, check, wider
+from weft.memory.redact import masked_blocks
 from weft.memory.render import render
 from weft.memory.shown import Shown
 from weft.recall.find import Finder
 from weft.store.base import Archive, BlockRows, Change, MaskedBlock, Scope
-from weft.types.records import (
+from weft.types.memory import (
     ArchivalEntry,
     BlockInfo,
     BlockType,
     BlockVersion,
-    MemorySearchResult,
     Permission,
     RenderedBlock,
-    SearchContentType,
-    SearchOptions,
     SharedBlock,
 )
 from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
+from weft.types.search import MemorySearchResult, SearchContentType, SearchOptions
 
 _PLAIN_TEXT = TextSchema()
 _SETTLED = (BlockType.CORE, BlockType.LOG)

@@ -11,7 +11,7 @@ from weft.recall.embed import Embedder, packed
 from weft.recall.fuse import ranked
 from weft.spans import begin
 from weft.store.base import Scope, SearchIndex, VectorIndex
-from weft.types.records import Candidate, MemorySearchResult, SearchMode, SearchOptions
+from weft.types.search import Candidate, MemorySearchResult, SearchMode, SearchOptions
 
 _log = logging.getLogger(__name__)
 _BATCH = 256

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 
-from weft.types.records import Candidate, MemorySearchResult, SearchMode
-from weft.types.words import STOP_WORDS, words
+from weft.types.search import Candidate, MemorySearchResult, SearchMode
+from weft.types.tokenize import STOP_WORDS, words
 
 _EXCERPT = 160
 _MEANING_SHARES = {SearchMode.FTS: 0.0, SearchMode.HYBRID: 0.4, SearchMode.VECTOR: 1.0}

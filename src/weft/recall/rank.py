@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from weft.types.words import STOP_WORDS, is_unspaced, pairs, words
+from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, words
 
 _ENDINGS = ("ingly", "edly", "ings", "ies", "ing", "ed", "es", "ly", "s")
 _SHORT = 2048

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from weft.sources.base import Request, nothing, piece, under_title
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
+from weft.types.memory import ActivityEntry
 from weft.types.recipe import Layer
-from weft.types.records import ActivityEntry
 from weft.types.section import Offer, Origin, Stability, Withheld
 
 _LATELY = timedelta(hours=24)

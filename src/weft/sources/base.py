@@ -11,10 +11,10 @@ from typing import Any
 from weft.store.base import Activity, Blocks, Facts, Recall, Summaries, Tasks
 from weft.tokens import Counter
 from weft.types.context import ContextNeeds
+from weft.types.escape import inert, one_line, printable
+from weft.types.memory import RenderedBlock
 from weft.types.message import ToolDefinition
-from weft.types.neutral import inert, one_line, printable
 from weft.types.recipe import Layer, Recipe, Reload
-from weft.types.records import RenderedBlock
 from weft.types.rules import ToolRule
 from weft.types.section import Offer, Origin, Section, Stability, Withheld
 from weft.workspace.files import FileReader, FileText, file_at

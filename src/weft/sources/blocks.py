@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from weft.sources.base import Request, nothing, piece
-from weft.types.neutral import inert
+from weft.types.escape import inert
+from weft.types.memory import BlockType, RenderedBlock
 from weft.types.recipe import Layer
-from weft.types.records import BlockType, RenderedBlock
 from weft.types.section import Offer, Origin, Withheld
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from weft.sources.base import Request, piece, under_title
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Stability
 from weft.types.version import VERSION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.sources.base import Request, nothing, piece, under_title
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Origin
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.sources.base import Request, nothing, piece
-from weft.types.neutral import inert
+from weft.types.escape import inert
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Stability
 

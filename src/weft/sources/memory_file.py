@@ -8,7 +8,7 @@ from functools import lru_cache
 from weft.recall.rank import Index
 from weft.sources.base import Request, nothing, piece, under_title
 from weft.tokens import Counter
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Origin, Stability, Withheld
 

@@ -7,7 +7,7 @@ from itertools import compress
 from operator import not_
 
 from weft.sources.base import Request, nothing, piece, under_title
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
 from weft.types.recipe import Layer, SkillsMode
 from weft.types.section import Keep, Offer, Section, Stability, Withheld
 from weft.workspace.skills import Skill, Skills

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.sources.base import Request, nothing, piece, under_title
+from weft.types.escape import one_line
 from weft.types.message import ToolDefinition
-from weft.types.neutral import one_line
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Stability
 

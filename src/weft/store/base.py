@@ -11,28 +11,22 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from weft.tokens import Counter
-from weft.types.message import Message
-from weft.types.receipt import Receipt
-from weft.types.records import (
+from weft.types.memory import (
     ActivityEntry,
     ArchivalEntry,
     BlockInfo,
     BlockVersion,
-    Candidate,
     Fact,
-    Fold,
-    OpenTurn,
     Permission,
-    Recalled,
     RenderedBlock,
-    SearchContentType,
-    Session,
-    SessionRule,
     SharedBlock,
     Summary,
-    Tail,
     Task,
 )
+from weft.types.message import Message
+from weft.types.receipt import Receipt
+from weft.types.search import Candidate, Recalled, SearchContentType
+from weft.types.session import Fold, OpenTurn, Session, SessionRule, Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

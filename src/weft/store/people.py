@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Protocol
 
 from weft.store.base import Facts, Summaries, Tasks
-from weft.types.post import Inbound, Outbound, Seen
-from weft.types.records import Delivery, Denial, Paired, Task, Waiting
+from weft.types.delivery import Delivery, Denial, Paired, Waiting
+from weft.types.envelope import Inbound, Outbound, Seen
+from weft.types.memory import Task
 
 
 class PeopleFacts(Facts, Protocol):
@@ -66,7 +67,7 @@ class PeopleTasks(Tasks, Protocol):
     ) -> Sequence[Task]: ...
 
 
-class Post(Protocol):
+class Mailbox(Protocol):
     """What came in and what must go out."""
 
     async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None: ...

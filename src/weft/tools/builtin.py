@@ -12,7 +12,7 @@ from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
 from weft.tools.base import Caller, Tool
 from weft.tools.function import tool_from
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
 
 SOURCE = "Weft itself"
 _PAGE = 16_000

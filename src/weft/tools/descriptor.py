@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeVar, get_args
 
 from weft.errors import ToolError, did_you_mean
+from weft.types.escape import sendable
 from weft.types.message import ToolDefinition
-from weft.types.neutral import sendable
 
 TOOLS_FILE = "tools.json"
 MAX_BYTES = 1_000_000

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class ToolEnvironment:
     """Where the tools of one skill run: what they may run, and in which folder."""
 
     descriptor: Descriptor
@@ -84,7 +84,7 @@ def values(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str | None, .
     return tuple(_value(arg, arguments.get(arg.param)) for arg in spec.args)
 
 
-def plan(tool: str, arguments: Mapping[str, Any], bench: Bench) -> Plan:
+def plan(tool: str, arguments: Mapping[str, Any], bench: ToolEnvironment) -> Plan:
     """What a call would run, without running anything.
 
     Raises:
@@ -106,7 +106,7 @@ def plan(tool: str, arguments: Mapping[str, Any], bench: Bench) -> Plan:
     )
 
 
-async def run(tool: str, arguments: Mapping[str, Any], bench: Bench) -> str:
+async def run(tool: str, arguments: Mapping[str, Any], bench: ToolEnvironment) -> str:
     """Run a call, and give what the program wrote.
 
     Raises:
@@ -130,14 +130,14 @@ async def run(tool: str, arguments: Mapping[str, Any], bench: Bench) -> str:
 # --- what may run
 
 
-def _spec(tool: str, bench: Bench) -> Execution:
+def _spec(tool: str, bench: ToolEnvironment) -> Execution:
     known = bench.descriptor.execution
     if tool not in known:
         raise ToolError(f"There is no tool {tool!r}: {did_you_mean(tool, known)}")
     return known[tool]
 
 
-def _command(bench: Bench, binary: str, subcommand: str) -> Command:
+def _command(bench: ToolEnvironment, binary: str, subcommand: str) -> Command:
     """The program of a listed binary, still without arguments."""
     allowed = bench.descriptor.allowlist.get(binary)
     if allowed is None or not is_plain_name(binary):
@@ -253,7 +253,7 @@ def _number(param: str, given: float) -> str:
 # --- values that a command resolves
 
 
-async def _resolved(arg: Argument, value: str, bench: Bench, ends: float) -> str:
+async def _resolved(arg: Argument, value: str, bench: ToolEnvironment, ends: float) -> str:
     """What the command makes of a value. If it fails or says nothing, the value stays as it is."""
     try:
         command = _resolver(arg, value, bench)
@@ -265,7 +265,7 @@ async def _resolved(arg: Argument, value: str, bench: Bench, ends: float) -> str
     return found if done.code == 0 and found and "\0" not in found else value
 
 
-def _resolving(arg: Argument, value: str, bench: Bench) -> Resolving:
+def _resolving(arg: Argument, value: str, bench: ToolEnvironment) -> Resolving:
     try:
         command = _resolver(arg, value, bench)
     except ToolError as error:
@@ -273,7 +273,7 @@ def _resolving(arg: Argument, value: str, bench: Bench) -> Resolving:
     return Resolving(param=arg.param, argv=(command.program, *command.args))
 
 
-def _resolver(arg: Argument, value: str, bench: Bench) -> Command:
+def _resolver(arg: Argument, value: str, bench: ToolEnvironment) -> Command:
     """The command that resolves a value, with the value in its place.
 
     Raises:
@@ -293,7 +293,7 @@ def _resolver(arg: Argument, value: str, bench: Bench) -> Command:
     return replace(command, args=(*spec.subcommand.split(), *words))
 
 
-def _script(name: str, bench: Bench) -> Command:
+def _script(name: str, bench: ToolEnvironment) -> Command:
     """A script of the skill, which is run by `sh` unless it names its own interpreter."""
     if not bench.settings.allow_scripts:
         raise ToolError("Scripts of skills may not run: set `skills.allowScripts` to allow them.")

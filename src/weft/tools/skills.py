@@ -15,12 +15,12 @@ from typing import Any
 from weft.errors import ToolError
 from weft.tools.base import Caller, Tool
 from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
-from weft.tools.execute import Bench, run
+from weft.tools.execute import ToolEnvironment, run
 from weft.tools.process import ExecutionSettings
+from weft.types.escape import one_line
 from weft.types.message import ToolDefinition
-from weft.types.neutral import one_line
-from weft.types.private import Private
 from weft.types.recipe import Reload
+from weft.types.redacted import Redacted
 from weft.workspace.files import FileAt, FileReader, FileText, file_at
 from weft.workspace.skills import Skill, Skills
 
@@ -146,13 +146,13 @@ class SkillTools:
             said = await asyncio.to_thread(_parse, file)
             if isinstance(said, str):
                 extra = {"layer": "skills", "path": file.path}
-                _log.warning(_WITHOUT_TOOLS, skill.name, Private(said), extra=extra)
+                _log.warning(_WITHOUT_TOOLS, skill.name, Redacted(said), extra=extra)
                 said = _WITHOUT_TOOLS % (skill.name, said)
             known = self._parsed[file.path] = (file, said)
         return known[1]
 
     def _tools_of(self, skill: Skill, descriptor: Descriptor) -> list[Tool]:
-        bench = Bench(
+        bench = ToolEnvironment(
             descriptor=descriptor,
             directory=skill.directory,
             workspace=str(self.workspace) if self.workspace else None,
@@ -183,7 +183,7 @@ def _parse(file: FileText) -> Descriptor | str:
     return reason
 
 
-async def _run(tool: str, bench: Bench, arguments: Mapping[str, Any], caller: Caller) -> str:
+async def _run(tool: str, bench: ToolEnvironment, arguments: Mapping[str, Any], caller: Caller) -> str:
     return await run(tool, arguments, bench)
 
 

@@ -9,8 +9,8 @@ from weft.errors import ToolError
 from weft.store.people import PeopleTasks
 from weft.tools.base import Caller, Tool
 from weft.tools.function import tool_from
-from weft.types.neutral import one_line
-from weft.types.records import Task
+from weft.types.escape import one_line
+from weft.types.memory import Task
 
 SOURCE = "Weft itself"
 _UNTOLD = "They cannot be told unasked here: it stays in their list of pending tasks until it is cancelled."

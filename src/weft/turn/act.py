@@ -77,7 +77,7 @@ class _Clock:
         return asked
 
 
-class Actor:
+class ToolRunner:
     """Runs the calls of one turn. `ending` is what came of the call that ended it, if one did."""
 
     def __init__(

@@ -19,18 +19,18 @@ from weft.errors import ContextError, EmptyMessage
 from weft.sources.base import Files, Kept, Request
 from weft.sources.catalogue import SOURCES
 from weft.store.base import Activity, Blocks, MessageLog, Store
-from weft.store.plain import RecentLogs
+from weft.store.in_memory import RecentLogs
 from weft.tokens import counter
 from weft.tools.registry import ToolRegistry
 from weft.turn.fold import Summarizer
 from weft.turn.history import Conversation, History, history_rule, read_history
 from weft.types.context import Context, ContextNeeds
 from weft.types.limits import ContextConfig, ModelContextLimits, ModelInfo
+from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.message import Message, ToolDefinition
-from weft.types.private import Private
 from weft.types.receipt import Receipt
 from weft.types.recipe import HistoryRule, Recipe
-from weft.types.records import ActivityEntry, RenderedBlock
+from weft.types.redacted import Redacted
 from weft.types.rules import ToolRule
 from weft.types.section import Offer
 from weft.workspace.files import FileReader, open_workspace
@@ -313,9 +313,9 @@ def _report(receipt: Receipt) -> None:
     for item in receipt.dropped:
         _log.info(
             "left out %s, %d tokens: %s",
-            Private(item.title),
+            Redacted(item.title),
             item.tokens,
-            Private(item.reason),
+            Redacted(item.reason),
             extra={"layer": item.layer, "tokens": item.tokens},
         )
     if receipt.over_limit:

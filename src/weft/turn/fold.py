@@ -17,11 +17,11 @@ from weft.tokens import count
 from weft.turn.classify import chosen_model
 from weft.turn.trace import complete
 from weft.types.context import Context
+from weft.types.escape import without_labels
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
-from weft.types.neutral import without_labels
 from weft.types.recipe import HistoryRule
-from weft.types.records import Fold, Tail
+from weft.types.session import Fold, Tail
 
 Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
 """Makes one summary of an earlier summary, which may be empty, and of what was said after it."""

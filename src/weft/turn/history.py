@@ -12,7 +12,7 @@ from weft.turn.fold import Summarizer, fold, nobody, shortened, to_fold, transcr
 from weft.types.limits import ContextConfig, ModelContextLimits, RecursiveSummarization, Truncate
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
-from weft.types.records import Fold, Tail
+from weft.types.session import Fold, Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from weft.store.base import Turns
+from weft.types.delivery import Waiting
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.records import OpenTurn, Waiting
 from weft.types.reply import Reply
+from weft.types.session import OpenTurn
 
 CANCELLED = "[The answer was cancelled here.]"
 FAILED = "[No answer: {reason}]"

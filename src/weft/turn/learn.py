@@ -18,7 +18,7 @@ from weft.turn.trace import complete
 from weft.types.facts import problem_with
 from weft.types.message import Message
 from weft.types.recipe import Recipe
-from weft.types.words import words
+from weft.types.tokenize import words
 
 SUMMARY_PROMPT = (
     "Summarize this conversation in 1-2 sentences. Be factual and concise. Do not add commentary."

@@ -19,17 +19,17 @@ from weft.providers.base import Provider
 from weft.store.base import Turns
 from weft.tools.base import Caller
 from weft.tools.registry import Offered, ToolRegistry
-from weft.turn.act import Actor, ToolLimits
+from weft.turn.act import ToolLimits, ToolRunner
 from weft.turn.build import ContextBuilder
 from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, said
 from weft.turn.trace import TurnTrace
 from weft.types.context import Context
+from weft.types.delivery import Waiting
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
-from weft.types.records import Waiting
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.rules import ToolRule
 
@@ -101,7 +101,7 @@ async def _answer(turn: Turn, message: str, journal: Journal, trace: TurnTrace) 
         offered = await _offered(turn, message)
         first = await prepare(turn, message, offered)
     context = _grown(first, journal, turn.builder.recipe) if turn.steps else first
-    actor = Actor(
+    actor = ToolRunner(
         offered,
         rules=turn.rules,
         limits=turn.limits,
@@ -185,7 +185,7 @@ async def _offered(turn: Turn, message: str) -> Offered:
     return await turn.tools.offered(message) if turn.provider.info.calls_tools else Offered()
 
 
-def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
+def _reply(actor: ToolRunner, last: Reply, journal: Journal) -> Reply:
     """What the person reads: the last answer, or what came of the call that ended the turn."""
     reply = replace(last, turn_id=journal.turn_id)
     if actor.ended:
@@ -198,7 +198,7 @@ def _reply(actor: Actor, last: Reply, journal: Journal) -> Reply:
 
 
 def _receipt(
-    turn: Turn, first: Context, last: Context, actor: Actor, replies: Sequence[Reply]
+    turn: Turn, first: Context, last: Context, actor: ToolRunner, replies: Sequence[Reply]
 ) -> Receipt | None:
     """The receipt of the whole turn: of its last request, with the cost of all."""
     if first.receipt is None or last.receipt is None:

@@ -19,8 +19,8 @@ from weft.turn.journal import Journal
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import ToolCall
-from weft.types.private import Content
 from weft.types.receipt import Usage
+from weft.types.redacted import Content
 from weft.types.reply import Done, Event, Reply
 
 _log = logging.getLogger(__name__)

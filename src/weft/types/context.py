@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from weft.types.codec import Json, dump_json, to_dict
+from weft.types.escape import without_labels, without_tags
 from weft.types.message import McpServer, Message, ToolDefinition
-from weft.types.neutral import without_labels, without_tags
 from weft.types.receipt import Receipt
 from weft.types.section import Place, Section
 

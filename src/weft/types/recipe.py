@@ -20,8 +20,8 @@ from weft.errors import ConfigError, did_you_mean
 from weft.types.codec import Json, from_dict, key, to_dict
 from weft.types.context import ONE_SHOT_PROMPT, Context, Form
 from weft.types.limits import ModelContextLimits
-from weft.types.records import SessionRule
 from weft.types.section import Keep, Place
+from weft.types.session import SessionRule
 
 SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
 Reload = Literal["startup", "per_turn", "ttl"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weft.types.codec import Json
-from weft.types.neutral import one_line
+from weft.types.escape import one_line
 
 RuleKind = Literal["exit_loop", "continue_loop", "max_calls", "start_constraint", "requires_prior"]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from weft.types.neutral import sendable
+from weft.types.escape import sendable
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)

@@ -12,8 +12,8 @@ from typing import Any
 
 from weft.errors import EmptyMessage
 from weft.types.context import Context
+from weft.types.escape import sendable
 from weft.types.message import Message
-from weft.types.neutral import sendable
 from weft.types.receipt import Usage
 from weft.types.reply import Reply
 

@@ -11,7 +11,7 @@ from typing import Any
 from weft.errors import ContextError, StoreError
 from weft.types.codec import dump_json, to_dict
 from weft.types.message import Message, ToolCall
-from weft.types.records import Session
+from weft.types.session import Session
 
 MINICLAW_MESSAGES = 50
 _KIND = "weft-session"

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 import weft
-from weft.channels.place import listen
+from weft.channels.bind import listen
 
 
 class Body(BaseModel):

@@ -17,9 +17,9 @@ from typing import Any
 
 from rich.progress import Progress
 
-from weft.app import Store
 from weft.cli.measure.chatter import Chatter
 from weft.cli.measure.times import p50, p95
+from weft.compose import Store
 from weft.store.sqlite.database import Database
 from weft.types.message import Message
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from weft.app import Store
-from weft.app import open as open_store
 from weft.cli.measure.chatter import Chatter
 from weft.cli.measure.search import PlainIndex, SearchBench, SearchRow, plain_index
 from weft.cli.measure.times import milliseconds, p50
+from weft.compose import Store
+from weft.compose import open as open_store
 from weft.turn.build import ContextBuilder
 
 BUILD_GOAL = 1.5

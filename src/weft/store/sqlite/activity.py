@@ -7,7 +7,7 @@ from datetime import datetime
 
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment, stamp
-from weft.types.records import ActivityEntry
+from weft.types.memory import ActivityEntry
 
 _LOOKS = 200
 _WORDS = {"edit": "changed", "undo": "took back a change of", "redo": "brought back a change of"}

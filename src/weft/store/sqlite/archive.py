@@ -14,7 +14,7 @@ from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import moment, new_id, storable
 from weft.types.codec import dump_json
-from weft.types.records import ArchivalEntry
+from weft.types.memory import ArchivalEntry
 
 
 class SqliteArchive:

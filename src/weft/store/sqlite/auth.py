@@ -12,7 +12,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
-from weft.types.records import Denial, Paired
+from weft.types.delivery import Denial, Paired
 
 CODE_MINUTES = 15
 _CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"

@@ -21,7 +21,7 @@ from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import moment, new_id, storable
 from weft.types.codec import dump_json
-from weft.types.records import BlockInfo, BlockType, BlockVersion, Permission, RenderedBlock, SharedBlock
+from weft.types.memory import BlockInfo, BlockType, BlockVersion, Permission, RenderedBlock, SharedBlock
 
 _COLUMNS = (
     "id, agent_id, label, description, block_type, permission, "

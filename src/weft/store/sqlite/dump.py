@@ -24,9 +24,9 @@ from weft.store.sqlite.database import Database, translated
 from weft.store.sqlite.index import index_message, index_text
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from
 from weft.types.codec import dump_json
+from weft.types.memory import BlockType, Permission
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.records import BlockType, Permission
 from weft.types.schema import schema_from_dict
 
 FORMAT = 3

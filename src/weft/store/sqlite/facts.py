@@ -11,7 +11,7 @@ from weft.errors import StoreError
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment, storable
 from weft.types.facts import problem_with
-from weft.types.records import Fact
+from weft.types.memory import Fact
 
 _PERSON = "coalesce((select person from links where sender = ?1), ?1)"
 

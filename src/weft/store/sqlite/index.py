@@ -12,7 +12,7 @@ import apsw
 
 from weft.store.sqlite.rows import stamp
 from weft.types.message import Message
-from weft.types.words import is_unspaced, pairs, words
+from weft.types.tokenize import is_unspaced, pairs, words
 
 _INDEXED_ROLES = frozenset({"user", "assistant"})
 

@@ -14,7 +14,7 @@ from weft.store.sqlite.index import index_message
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from, moment, storable
 from weft.tokens import COUNTERS, Counter, calls_json
 from weft.types.message import Message
-from weft.types.records import Entry, Fold, Tail
+from weft.types.session import Entry, Fold, Tail
 
 _PAGE = 256
 _SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"}

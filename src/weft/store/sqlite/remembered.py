@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment
-from weft.types.records import Remembered
+from weft.types.memory import Remembered
 
 # A block is the operator's own if nobody else ever wrote to it; making it empty is no writing. What a stream
 # puts into one is written by the system, but comes from elsewhere.

@@ -16,8 +16,8 @@ from weft.store.base import Scope
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import scope_word
 from weft.store.sqlite.rows import moment
-from weft.types.records import Candidate, SearchContentType
-from weft.types.words import STOP_WORDS, is_unspaced, pairs, words
+from weft.types.search import Candidate, SearchContentType
+from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, words
 
 TEXT = """case items.source
     when 'message' then (select content from messages where id = cast(items.ref as integer))

@@ -11,7 +11,7 @@ import apsw
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment, new_id, storable
-from weft.types.records import Session, SessionRule
+from weft.types.session import Session, SessionRule
 
 PLAIN_RULE = SessionRule()
 _COLUMNS = "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at"

@@ -9,8 +9,8 @@ from weft.store.sqlite.blocks import SqliteBlocks
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.dump import SqliteDump
 from weft.store.sqlite.facts import SqliteFacts
+from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
-from weft.store.sqlite.post import SqlitePost
 from weft.store.sqlite.purge import SqlitePurge
 from weft.store.sqlite.remembered import SqliteRemembered
 from weft.store.sqlite.search import SqliteSearch
@@ -37,7 +37,7 @@ class SqliteStore:
         self.search = SqliteSearch(self.database)
         self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
-        self.post = SqlitePost(self.database)
+        self.mailbox = SqliteMailbox(self.database)
         self.streams = SqliteStreams(self.database)
         self.dump = SqliteDump(self.database)
         self.activity = SqliteActivity(self.database)

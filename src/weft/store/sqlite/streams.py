@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import apsw
 
 from weft.store.sqlite.database import Database
-from weft.types.post import Seen, notice_id
+from weft.types.envelope import Seen, notice_id
 
 _ITEM = "stream, item, signature, digest, times, block_id"
 

@@ -8,7 +8,7 @@ import apsw
 
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment, storable
-from weft.types.records import Summary
+from weft.types.memory import Summary
 
 
 class SqliteSummaries:

@@ -16,10 +16,10 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.post import put, receive
+from weft.store.sqlite.mailbox import put, receive
 from weft.store.sqlite.rows import new_id, stamp, storable
-from weft.types.post import Inbound, Outbound
-from weft.types.records import Task
+from weft.types.envelope import Inbound, Outbound
+from weft.types.memory import Task
 from weft.types.repeat import check_repeat, next_due
 
 _log = logging.getLogger(__name__)

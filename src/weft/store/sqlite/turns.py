@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import apsw
 
 from weft.errors import StoreError
-from weft.store.owner import is_running, this_process
-from weft.store.sqlite import post
+from weft.store.process_id import is_running, this_process
+from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
 from weft.store.sqlite.tasks import settle_order
 from weft.tokens import COUNTERS
+from weft.types.escape import sendable
 from weft.types.message import Message
-from weft.types.neutral import sendable
 from weft.types.receipt import Receipt
-from weft.types.records import OpenTurn
+from weft.types.session import OpenTurn
 
 _LONGEST_SECONDS = 3600.0
 """After so long a turn of a process that cannot be seen from here counts as interrupted."""
@@ -55,7 +55,7 @@ class SqliteTurns:
                 row,
             )
             if inbox_id:
-                post.begin(db, inbox_id)
+                mailbox.begin(db, inbox_id)
 
         await self._database.write(work)
         return turn_id
@@ -72,7 +72,7 @@ class SqliteTurns:
             for seq, row in enumerate(rows, count + 1):
                 db.execute("insert into turn_steps values(?, ?, ?)", (turn_id, seq, row))
             for inbox_id in inbox_ids:
-                post.answer(db, inbox_id, "")
+                mailbox.answer(db, inbox_id, "")
 
         await self._database.write(work)
 
@@ -197,7 +197,7 @@ class SqliteTurns:
             if found[2]:
                 inbox_id, failed = str(found[2]), ending.state == "failed"
                 again = settle_order(db, inbox_id, failed=failed, now=time.time())
-                post.answer(db, inbox_id, "" if again else ending.reply)
+                mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, learned = ending.ratio
             if model and learned is not None:

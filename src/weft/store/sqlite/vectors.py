@@ -16,7 +16,7 @@ import apsw
 from weft.store.base import Scope
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.search import ITEM, MAY_FIND, TEXT, candidate_from, scope_values
-from weft.types.records import Candidate, SearchContentType
+from weft.types.search import Candidate, SearchContentType
 
 OVERSAMPLE = 16
 """How many are compared exactly for each one that is wanted: signs alone mistake what is close."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from weft.recall.rank import relevance
 from weft.spans import begin
-from weft.types.records import Candidate, Recalled, SearchContentType
+from weft.types.search import Candidate, Recalled, SearchContentType
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _MANY = 8

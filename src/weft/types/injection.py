@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import category, normalize
 
-from weft.types.words import words
+from weft.types.tokenize import words
 
 # What orders are made of, in English, Spanish, Portuguese, French, German, Italian and Dutch, unaccented.
 _IGNORE = """(?:ignore|disregard|forget|override|bypass|ignora|olvida|olvide|descarta|esqueca|esquece

@@ -9,8 +9,8 @@ import pytest
 
 import weft
 from weft.gateway.deliveries import DOUBTFUL
-from weft.gateway.pipeline import BUSY, EDITED, UNSUPPORTED
-from weft.types.post import Outbound
+from weft.gateway.dispatcher import BUSY, EDITED, UNSUPPORTED
+from weft.types.envelope import Outbound
 from wired import Echo, Wire, gateway, said
 
 
@@ -195,8 +195,8 @@ async def test_an_answer_that_is_refused_does_not_hold_up_the_next() -> None:
 async def test_an_answer_that_was_being_sent_when_the_program_died_is_reported_not_repeated() -> None:
     async with gateway(Echo(), Wire()) as (_, app):
         store = await app.store.get()
-        await store.post.put(Outbound(channel="telegram", conversation="7", text="Hello."))
-        await store.post.due(10**12, ("telegram",))
+        await store.mailbox.put(Outbound(channel="telegram", conversation="7", text="Hello."))
+        await store.mailbox.due(10**12, ("telegram",))
 
     wire = Wire()
     async with gateway(Echo(), wire):
@@ -224,7 +224,7 @@ async def test_what_was_answered_while_the_inbox_was_read_is_not_answered_again(
     wire, model = Wire(), Echo()
     reading, go_on = threading.Event(), threading.Event()
     async with gateway(model, wire) as (made, app):
-        database = (await app.store.get()).post._database  # type: ignore[attr-defined]
+        database = (await app.store.get()).mailbox._database  # type: ignore[attr-defined]
         model.gate.clear()
         await made.submit(said("one"))
         await model.asked.wait()
@@ -258,16 +258,16 @@ async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
         await asyncio.sleep(0)
         model.gate.set()
         await stopping
-        waiting = [each.message.text for each in await (await app.store.get()).post.waiting()]
+        waiting = [each.message.text for each in await (await app.store.get()).mailbox.waiting()]
 
     assert (wire.sent, waiting) == ([("7", "echo one")], ["two"])
 
 
 async def test_a_line_goes_on_though_the_store_was_busy_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.gateway.pipeline._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("weft.gateway.dispatcher._PAUSE_SECONDS", 0)
     wire, trouble = Wire(), [weft.StoreError("It is in use by another program.")] * 3
     async with gateway(Echo(), wire) as (made, app):
-        post = type((await app.store.get()).post)
+        post = type((await app.store.get()).mailbox)
         right = post.answer
 
         async def answer(self: Any, inbox_id: str, text: str) -> None:
@@ -298,7 +298,7 @@ async def test_last_is_the_last_answer_also_after_the_session_was_closed() -> No
 
 async def test_who_is_killed_while_it_reports_what_is_doubtful_has_reported_it() -> None:
     app = await weft.connect(provider=Echo())
-    post = (await app.store.get()).post
+    post = (await app.store.get()).mailbox
     await post.put(Outbound(channel="telegram", conversation="7", text="an answer"))
     await post.due(9e9, ["telegram"])  # killed while it is sent
     await post.doubtful(["telegram"], note=DOUBTFUL)  # and again, right behind this

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from weft.types.records import RenderedBlock
+from weft.types.memory import RenderedBlock
 
 
-class PlainBlocks:
+class InMemoryBlocks:
     """Blocks of several agents, already rendered. Shared ones follow an agent's own."""
 
     def __init__(self, blocks: dict[str, Iterable[RenderedBlock]] | None = None) -> None:

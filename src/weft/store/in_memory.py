@@ -10,8 +10,10 @@ from operator import is_
 from weft.errors import StoreError
 from weft.store.base import Blocks
 from weft.tokens import Counter
+from weft.types.memory import Fact, Summary, Task
 from weft.types.message import Message
-from weft.types.records import Entry, Fact, Fold, Recalled, Summary, Tail, Task
+from weft.types.search import Recalled
+from weft.types.session import Entry, Fold, Tail
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class _Counted:
         )
 
 
-class PlainMessages:
+class InMemoryMessages:
     """A message log in memory. Give it a sequence to serve that one conversation under every id."""
 
     def __init__(self, messages: Sequence[Message] | None = None) -> None:
@@ -106,14 +108,14 @@ class RecentLogs:
     """The logs over the last few lists that were given, so that a list is counted once, not every turn."""
 
     def __init__(self, most: int = 8) -> None:
-        self._logs: dict[int, tuple[Sequence[Message], PlainMessages]] = {}
+        self._logs: dict[int, tuple[Sequence[Message], InMemoryMessages]] = {}
         self._most = most
 
-    def over(self, messages: Iterable[Message]) -> PlainMessages:
+    def over(self, messages: Iterable[Message]) -> InMemoryMessages:
         if not isinstance(messages, Sequence):
-            return PlainMessages(tuple(messages))
+            return InMemoryMessages(tuple(messages))
         known = self._logs.pop(id(messages), None)
-        log = known[1] if known is not None and known[0] is messages else PlainMessages(messages)
+        log = known[1] if known is not None and known[0] is messages else InMemoryMessages(messages)
         self._logs[id(messages)] = (messages, log)
         while len(self._logs) > self._most:
             self._logs.pop(next(iter(self._logs)))
@@ -127,7 +129,7 @@ def _still_said(tail: Tail, messages: Sequence[Message]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainFacts:
+class InMemoryFacts:
     by_sender: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
 
     async def list(self, sender: str) -> Sequence[Fact]:
@@ -135,7 +137,7 @@ class PlainFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainSummaries:
+class InMemorySummaries:
     """Summaries by (channel, sender), newest first."""
 
     by_sender: Mapping[tuple[str, str], Sequence[Summary]] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class PlainSummaries:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainTasks:
+class InMemoryTasks:
     by_sender: Mapping[str, Sequence[Task]] = field(default_factory=dict)
 
     async def list(self, sender: str) -> Sequence[Task]:
@@ -153,7 +155,7 @@ class PlainTasks:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainRecall:
+class InMemoryRecall:
     """Lines that are recalled whatever the query, best first."""
 
     by_sender: Mapping[str, Sequence[Recalled]] = field(default_factory=dict)
@@ -163,12 +165,12 @@ class PlainRecall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainStore:
+class InMemoryStore:
     """All of it together, as the builder takes it; the blocks come from whoever holds them."""
 
     memory: Blocks
-    messages: PlainMessages = field(default_factory=PlainMessages)
-    facts: PlainFacts = field(default_factory=PlainFacts)
-    summaries: PlainSummaries = field(default_factory=PlainSummaries)
-    tasks: PlainTasks = field(default_factory=PlainTasks)
-    recall: PlainRecall = field(default_factory=PlainRecall)
+    messages: InMemoryMessages = field(default_factory=InMemoryMessages)
+    facts: InMemoryFacts = field(default_factory=InMemoryFacts)
+    summaries: InMemorySummaries = field(default_factory=InMemorySummaries)
+    tasks: InMemoryTasks = field(default_factory=InMemoryTasks)
+    recall: InMemoryRecall = field(default_factory=InMemoryRecall)

@@ -22,7 +22,7 @@ from loro import (
 )
 
 from weft.errors import StoreError
-from weft.memory.carry import Step
+from weft.memory.rebase import Step
 
 _PEER = Struct(">QI")
 _COVER = "█"

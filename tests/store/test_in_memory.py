@@ -5,10 +5,17 @@ import pytest
 from hypothesis import given
 
 import weft
-from weft.memory.plain import PlainBlocks
-from weft.store.plain import PlainFacts, PlainMessages, PlainRecall, PlainStore, PlainSummaries, PlainTasks
+from weft.memory.in_memory import InMemoryBlocks
+from weft.store.in_memory import (
+    InMemoryFacts,
+    InMemoryMessages,
+    InMemoryRecall,
+    InMemoryStore,
+    InMemorySummaries,
+    InMemoryTasks,
+)
 from weft.tokens import Counter, counter
-from weft.types.records import Tail
+from weft.types.session import Tail
 
 from samples import user
 
@@ -21,7 +28,11 @@ def priced(*prices: int) -> list[weft.Message]:
 
 
 async def tail(
-    log: PlainMessages, session: str = "s", *, max_tokens: int | None = None, max_messages: int | None = None
+    log: InMemoryMessages,
+    session: str = "s",
+    *,
+    max_tokens: int | None = None,
+    max_messages: int | None = None,
 ) -> Tail:
     return await log.tail(session, CHARS, max_tokens=max_tokens, max_messages=max_messages)
 
@@ -34,7 +45,7 @@ def contents(found: Tail) -> list[str]:
 
 
 async def test_what_is_appended_is_kept_in_order_and_by_session() -> None:
-    log = PlainMessages()
+    log = InMemoryMessages()
 
     await log.append("one", user("a"), user("b"))
     await log.append("two", user("x"))
@@ -47,14 +58,14 @@ async def test_what_is_appended_is_kept_in_order_and_by_session() -> None:
 
 @pytest.mark.parametrize(("n", "expected"), [(2, ["b", "c"]), (9, ["a", "b", "c"]), (0, []), (-1, [])])
 async def test_the_newest_messages_come_oldest_first(n: int, expected: list[str]) -> None:
-    log = PlainMessages()
+    log = InMemoryMessages()
     await log.append("s", user("a"), user("b"), user("c"))
 
     assert [m.content for m in await log.newest("s", n)] == expected
 
 
 async def test_what_a_log_gave_out_can_be_changed_without_changing_the_log() -> None:
-    log = PlainMessages()
+    log = InMemoryMessages()
     await log.append("s", user("a"))
 
     (await log.all("s")).clear()
@@ -64,21 +75,21 @@ async def test_what_a_log_gave_out_can_be_changed_without_changing_the_log() -> 
 
 
 async def test_a_log_without_messages_has_an_empty_tail() -> None:
-    assert await tail(PlainMessages()) == Tail(entries=[])
+    assert await tail(InMemoryMessages()) == Tail(entries=[])
 
 
 # --- a list that the caller holds
 
 
 async def test_a_given_list_serves_every_session() -> None:
-    log = PlainMessages([user("a")])
+    log = InMemoryMessages([user("a")])
 
     assert contents(await tail(log, "one")) == contents(await tail(log, "two")) == ["a"]
 
 
 async def test_a_list_that_grows_is_counted_only_where_it_is_new() -> None:
     messages = priced(1, 2)
-    log = PlainMessages(messages)
+    log = InMemoryMessages(messages)
     first = await tail(log)
 
     messages.extend(priced(3))
@@ -91,7 +102,7 @@ async def test_a_list_that_grows_is_counted_only_where_it_is_new() -> None:
 
 async def test_a_list_that_was_shortened_is_counted_anew() -> None:
     messages = priced(1, 2, 3)
-    log = PlainMessages(messages)
+    log = InMemoryMessages(messages)
     await tail(log)
 
     del messages[1:]
@@ -101,7 +112,7 @@ async def test_a_list_that_was_shortened_is_counted_anew() -> None:
 
 async def test_a_list_that_was_replaced_by_another_of_the_same_length_is_counted_anew() -> None:
     messages = priced(1, 1)
-    log = PlainMessages(messages)
+    log = InMemoryMessages(messages)
     await tail(log)
 
     messages[:] = priced(5, 6)
@@ -112,7 +123,7 @@ async def test_a_list_that_was_replaced_by_another_of_the_same_length_is_counted
 @pytest.mark.parametrize("at", [0, 1, 2])
 async def test_a_message_that_was_changed_in_place_is_never_shown_as_it_was(at: int) -> None:
     messages = [user("a"), user("b"), user("c")]
-    log = PlainMessages(messages)
+    log = InMemoryMessages(messages)
     await tail(log)
 
     messages[at] = user("forgotten")
@@ -122,7 +133,7 @@ async def test_a_message_that_was_changed_in_place_is_never_shown_as_it_was(at: 
 
 async def test_a_list_changed_at_its_beginning_and_grown_at_its_end_is_counted_anew() -> None:
     messages = [user("a"), user("b")]
-    log = PlainMessages(messages)
+    log = InMemoryMessages(messages)
     await tail(log)
 
     del messages[0]
@@ -132,7 +143,7 @@ async def test_a_list_changed_at_its_beginning_and_grown_at_its_end_is_counted_a
 
 
 async def test_a_log_of_a_given_list_leaves_appending_to_its_owner() -> None:
-    log = PlainMessages([user("a")])
+    log = InMemoryMessages([user("a")])
 
     with pytest.raises(weft.StoreError, match="append to that list"):
         await log.append("s", user("b"))
@@ -141,7 +152,7 @@ async def test_a_log_of_a_given_list_leaves_appending_to_its_owner() -> None:
 
 
 async def test_each_way_of_counting_has_its_own_prices() -> None:
-    log = PlainMessages([user("x" * 20)])
+    log = InMemoryMessages([user("x" * 20)])
 
     by_four = await tail(log)
     by_five = await log.tail("s", counter("chars/5"), max_tokens=None, max_messages=None)
@@ -170,7 +181,7 @@ async def test_each_way_of_counting_has_its_own_prices() -> None:
 async def test_a_tail_goes_up_to_and_including_the_message_that_passes_a_limit(
     max_tokens: int | None, max_messages: int | None, shown: int
 ) -> None:
-    log = PlainMessages(priced(10, 10, 10, 10, 10))
+    log = InMemoryMessages(priced(10, 10, 10, 10, 10))
 
     found = await tail(log, max_tokens=max_tokens, max_messages=max_messages)
 
@@ -182,7 +193,7 @@ async def test_a_tail_goes_up_to_and_including_the_message_that_passes_a_limit(
 async def test_a_tail_holds_all_that_could_be_shown_and_accounts_for_the_rest(
     prices: list[int], max_tokens: int, max_messages: int
 ) -> None:
-    found = await tail(PlainMessages(priced(*prices)), max_tokens=max_tokens, max_messages=max_messages)
+    found = await tail(InMemoryMessages(priced(*prices)), max_tokens=max_tokens, max_messages=max_messages)
 
     count = len(found.entries)
     assert count + found.messages_before == len(prices)
@@ -202,7 +213,7 @@ async def test_a_message_is_counted_once_however_often_it_is_asked_for(
         return count(self, message)
 
     monkeypatch.setattr(Counter, "message", noted)
-    log = PlainMessages()
+    log = InMemoryMessages()
     await log.append("s", user("a"), user("b"))
 
     for _ in range(3):
@@ -220,12 +231,12 @@ async def test_everything_else_is_kept_by_its_person() -> None:
     facts, tasks = [weft.Fact(key="city", value="Lisbon")], [weft.Task(id="1", text="Buy batteries")]
     summaries = [weft.Summary(text=str(n)) for n in range(5)]
     recalled = [weft.Recalled(text=str(n), speaker="User") for n in range(5)]
-    store = PlainStore(
-        memory=PlainBlocks(),
-        facts=PlainFacts({"telegram:42": facts}),
-        tasks=PlainTasks({"telegram:42": tasks}),
-        summaries=PlainSummaries({("telegram", "42"): summaries}),
-        recall=PlainRecall({"telegram:42": recalled}),
+    store = InMemoryStore(
+        memory=InMemoryBlocks(),
+        facts=InMemoryFacts({"telegram:42": facts}),
+        tasks=InMemoryTasks({"telegram:42": tasks}),
+        summaries=InMemorySummaries({("telegram", "42"): summaries}),
+        recall=InMemoryRecall({"telegram:42": recalled}),
     )
 
     assert await store.facts.list("telegram:42") == facts
@@ -236,7 +247,7 @@ async def test_everything_else_is_kept_by_its_person() -> None:
 
 
 async def test_a_person_of_whom_nothing_is_known_has_nothing() -> None:
-    store = PlainStore(memory=PlainBlocks())
+    store = InMemoryStore(memory=InMemoryBlocks())
 
     assert list(await store.facts.list("x")) == []
     assert list(await store.tasks.list("x")) == []
@@ -245,7 +256,7 @@ async def test_a_person_of_whom_nothing_is_known_has_nothing() -> None:
 
 
 async def test_two_stores_share_nothing() -> None:
-    one, two = PlainStore(memory=PlainBlocks()), PlainStore(memory=PlainBlocks())
+    one, two = InMemoryStore(memory=InMemoryBlocks()), InMemoryStore(memory=InMemoryBlocks())
 
     await one.messages.append("s", user("a"))
 

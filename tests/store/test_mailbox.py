@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.types.post import Inbound, Outbound
+from weft.types.envelope import Inbound, Outbound
 
 LATER = time.time() + 10**6
 ALL = ("telegram", "http", "t")
@@ -24,108 +24,108 @@ def inbound(text: str = "hi", external_id: str = "1", channel: str = "telegram")
 
 
 async def out(store: weft.Store, now: float = LATER) -> list[str]:
-    return [delivery.message.text for delivery in await store.post.due(now, ALL)]
+    return [delivery.message.text for delivery in await store.mailbox.due(now, ALL)]
 
 
 async def test_a_message_that_comes_twice_is_taken_over_once(store: weft.Store) -> None:
-    assert await store.post.receive(inbound()) is not None
-    assert await store.post.receive(inbound()) is None
-    assert await store.post.receive(inbound(channel="http")) is not None
-    assert await store.post.receive(inbound(external_id="")) is not None
-    assert await store.post.receive(inbound(external_id="")) is not None, "without an id nothing is known"
+    assert await store.mailbox.receive(inbound()) is not None
+    assert await store.mailbox.receive(inbound()) is None
+    assert await store.mailbox.receive(inbound(channel="http")) is not None
+    assert await store.mailbox.receive(inbound(external_id="")) is not None
+    assert await store.mailbox.receive(inbound(external_id="")) is not None, "without an id nothing is known"
 
-    assert len(await store.post.waiting()) == 4
+    assert len(await store.mailbox.waiting()) == 4
 
 
 async def test_messages_wait_in_the_order_in_which_they_came(store: weft.Store, tmp_path: Path) -> None:
     for n in range(5):
-        await store.post.receive(inbound(f"m{n}", str(n)))
+        await store.mailbox.receive(inbound(f"m{n}", str(n)))
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        waiting = await again.post.waiting()
+        waiting = await again.mailbox.waiting()
 
     assert [one.message.text for one in waiting] == ["m0", "m1", "m2", "m3", "m4"]
     assert waiting[0].message == inbound("m0", "0")
 
 
 async def test_an_answer_ends_the_message_and_goes_out_once(store: weft.Store) -> None:
-    inbox_id = await store.post.receive(inbound())
+    inbox_id = await store.mailbox.receive(inbound())
     assert inbox_id is not None
 
-    await store.post.answer(inbox_id, "Hello.")
-    await store.post.answer(inbox_id, "Hello again.")
+    await store.mailbox.answer(inbox_id, "Hello.")
+    await store.mailbox.answer(inbox_id, "Hello again.")
 
-    assert await store.post.waiting() == []
+    assert await store.mailbox.waiting() == []
     assert await out(store) == ["Hello."]
     assert await out(store) == [], "it is being sent"
 
 
 async def test_an_empty_answer_sends_nothing(store: weft.Store) -> None:
-    inbox_id = await store.post.receive(inbound())
+    inbox_id = await store.mailbox.receive(inbound())
     assert inbox_id is not None
 
-    await store.post.answer(inbox_id, " ")
+    await store.mailbox.answer(inbox_id, " ")
 
-    assert (await store.post.waiting(), await out(store)) == ([], [])
+    assert (await store.mailbox.waiting(), await out(store)) == ([], [])
 
 
 async def test_what_did_not_arrive_is_tried_again_at_its_time(store: weft.Store) -> None:
-    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
-    [delivery] = await store.post.due(LATER, ALL)
+    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
+    [delivery] = await store.mailbox.due(LATER, ALL)
 
-    await store.post.again(delivery.id, LATER + 60)
+    await store.mailbox.again(delivery.id, LATER + 60)
 
-    assert await store.post.due(LATER, ALL) == []
-    [second] = await store.post.due(LATER + 61, ALL)
+    assert await store.mailbox.due(LATER, ALL) == []
+    [second] = await store.mailbox.due(LATER + 61, ALL)
     assert (second.id, second.attempts) == (delivery.id, 2)
-    await store.post.sent(second.id)
-    assert await store.post.due(LATER + 99, ALL) == await store.post.doubtful(ALL) == []
+    await store.mailbox.sent(second.id)
+    assert await store.mailbox.due(LATER + 99, ALL) == await store.mailbox.doubtful(ALL) == []
 
 
 async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_once(
     store: weft.Store, tmp_path: Path
 ) -> None:
-    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
-    await store.post.due(LATER, ALL)
+    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.mailbox.due(LATER, ALL)
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        assert [one.message.text for one in await again.post.doubtful(ALL)] == ["Hello."]
-        assert await again.post.doubtful(ALL) == await again.post.due(LATER, ALL) == []
+        assert [one.message.text for one in await again.mailbox.doubtful(ALL)] == ["Hello."]
+        assert await again.mailbox.doubtful(ALL) == await again.mailbox.due(LATER, ALL) == []
 
 
 async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_is_not(
     store: weft.Store, tmp_path: Path
 ) -> None:
-    inbox_id = await store.post.receive(inbound("let me in, it is Mallory"))
+    inbox_id = await store.mailbox.receive(inbound("let me in, it is Mallory"))
     assert inbox_id is not None
 
-    await store.post.refuse(inbox_id, "not paired")
+    await store.mailbox.refuse(inbox_id, "not paired")
 
     [denial] = await store.auth.denied()
     assert (denial.channel, denial.sender, denial.why, denial.count) == ("telegram", "7", "not paired", 1)
-    assert await store.post.waiting() == []
+    assert await store.mailbox.waiting() == []
     texts = "select text from inbox"
     assert await store._kept.database.read(lambda db: [*db.execute(texts)]) == [(None,)]
 
 
 async def test_what_never_arrives_stays_readable(store: weft.Store) -> None:
-    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
-    [delivery] = await store.post.due(LATER, ALL)
+    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
+    [delivery] = await store.mailbox.due(LATER, ALL)
 
-    await store.post.undeliverable(delivery.id)
+    await store.mailbox.undeliverable(delivery.id)
 
     query = "select state, text from outbox"
     assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [("failed", "Hello.")]
-    assert await store.post.due(LATER, ALL) == []
+    assert await store.mailbox.due(LATER, ALL) == []
 
 
 async def test_only_what_goes_over_these_channels_is_taken(store: weft.Store) -> None:
-    await store.post.put(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
 
-    assert await store.post.due(LATER, ("telegram",)) == []
-    assert len(await store.post.due(LATER, ("t",))) == 1
+    assert await store.mailbox.due(LATER, ("telegram",)) == []
+    assert len(await store.mailbox.due(LATER, ("t",))) == 1
 
 
 async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_delivered_is_not(
@@ -133,22 +133,22 @@ async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_deliver
 ) -> None:
     now = time.time()
     for number, text in enumerate(("told", "lost", "waits")):
-        inbox_id = await store.post.receive(inbound(text, str(number)))
+        inbox_id = await store.mailbox.receive(inbound(text, str(number)))
         if text != "waits":
-            await store.post.answer(inbox_id or "", f"answer to {text}")
-            [delivery] = await store.post.due(LATER, ALL)
-            await (store.post.sent if text == "told" else store.post.undeliverable)(delivery.id)
-    refused = await store.post.receive(inbound("let me in", "9"))
-    await store.post.refuse(refused or "", "not paired")
+            await store.mailbox.answer(inbox_id or "", f"answer to {text}")
+            [delivery] = await store.mailbox.due(LATER, ALL)
+            await (store.mailbox.sent if text == "told" else store.mailbox.undeliverable)(delivery.id)
+    refused = await store.mailbox.receive(inbound("let me in", "9"))
+    await store.mailbox.refuse(refused or "", "not paired")
 
     async def kept() -> tuple[int, ...]:
         counts = ("select count(*) from inbox", "select count(*) from outbox", "select count(*) from denials")
         return await store._kept.database.read(lambda db: tuple(db.execute(query).get for query in counts))
 
-    await store.post.tidy(now + 29 * 86_400)
+    await store.mailbox.tidy(now + 29 * 86_400)
     assert await kept() == (4, 2, 1)
-    await store.post.tidy(now + 31 * 86_400)
+    await store.mailbox.tidy(now + 31 * 86_400)
     assert await kept() == (1, 1, 1)
-    assert [waiting.message.text for waiting in await store.post.waiting()] == ["waits"]
-    await store.post.tidy(now + 366 * 86_400)
+    assert [waiting.message.text for waiting in await store.mailbox.waiting()] == ["waits"]
+    await store.mailbox.tidy(now + 366 * 86_400)
     assert await kept() == (1, 1, 0)

@@ -8,7 +8,7 @@ HIDDEN = "…"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Private:
+class Redacted:
     """A part of a line that quotes somebody.
 
     A program and the person at the terminal read it, since it is their own. `weft serve` leaves it out unless
@@ -24,7 +24,7 @@ class Private:
         return HIDDEN
 
 
-class Content(Private):
+class Content(Redacted):
     """What was said, as a key of a line: nobody reads it who did not ask for it."""
 
     __slots__ = ()

@@ -2,7 +2,7 @@
 
 import socket
 
-from weft.channels.place import listen
+from weft.channels.bind import listen
 
 
 def test_the_second_piece_of_an_answer_does_not_wait_for_the_first_to_be_confirmed() -> None:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 from weft.errors import StoreError
 from weft.memory.blockdoc import BlockDoc
-from weft.memory.border import mentions
 from weft.memory.cache import BlockCache
+from weft.memory.loro_adapter import mentions
 from weft.memory.render import render
 from weft.store.base import BlockRows, MaskedBlock
 

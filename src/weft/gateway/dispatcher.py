@@ -16,16 +16,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from weft.errors import ChannelError, StoreError, WeftError
-from weft.gateway.assistant import App
+from weft.gateway.assistant import Assistant
 from weft.gateway.clean import sanitise
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.consent import Asked
 from weft.gateway.conversation import Conversation
 from weft.gateway.deliveries import DOUBTFUL, Channel, Deliveries, GatewaySettings
 from weft.tools.base import Caller
-from weft.types.post import Inbound, Outbound, Seen
-from weft.types.private import Content
-from weft.types.records import Waiting
+from weft.types.delivery import Waiting
+from weft.types.envelope import Inbound, Outbound, Seen
+from weft.types.redacted import Content
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Gateway:
 
     def __init__(
         self,
-        app: App,
+        app: Assistant,
         channels: Sequence[Channel],
         *,
         allowed: Mapping[str, Collection[str]],
@@ -98,7 +98,7 @@ class Gateway:
         store = await self._app.store.get()
         if not await self._may(message):
             message = replace(message, text="", name="")
-        inbox_id = await store.post.receive(message, seen)
+        inbox_id = await store.mailbox.receive(message, seen)
         if inbox_id is None:
             return False
         told = {"channel": message.channel, "kind": message.kind, "text": Content(message.text)}
@@ -110,13 +110,13 @@ class Gateway:
         """Go on after a restart: report what was interrupted, answer what waits, send what is due."""
         store = await self._app.store.get()
         await self._app.interrupted()
-        await store.post.doubtful(self._channels, note=DOUBTFUL)
+        await store.mailbox.doubtful(self._channels, note=DOUBTFUL)
         await self.look_again()
 
     async def look_again(self) -> None:
         """Something came into the inbox or the outbox from elsewhere: take it up."""
         store = await self._app.store.get()
-        for waiting in await store.post.waiting():
+        for waiting in await store.mailbox.waiting():
             await self._queue(waiting)
         self._deliveries.look()
 
@@ -209,7 +209,7 @@ class Gateway:
     async def _turn_away(self, waiting: Waiting) -> None:
         store, message = await self._app.store.get(), waiting.message
         _refused(message, _STRANGE)
-        await store.post.refuse(waiting.id, _STRANGE)
+        await store.mailbox.refuse(waiting.id, _STRANGE)
         if message.kind == "notice":  # nobody asked to come in: they get no code
             _log.warning("a notice was told to nobody: whom it is for is %s", _STRANGE)
             return
@@ -221,7 +221,9 @@ class Gateway:
         self._turned_away[who] = now
         code = await store.auth.offer_pairing(message.channel, message.sender)
         text = STRANGER.format(code=code)
-        await store.post.put(Outbound(channel=message.channel, conversation=message.conversation, text=text))
+        await store.mailbox.put(
+            Outbound(channel=message.channel, conversation=message.conversation, text=text)
+        )
         self._deliveries.look()
 
     async def _conversation(self, line: _Line, message: Inbound) -> Conversation:
@@ -256,7 +258,7 @@ class Gateway:
                 await asyncio.shield(self._slots.acquire())
 
     async def _answer(self, waiting: Waiting, text: str) -> None:
-        await (await self._app.store.get()).post.answer(waiting.id, text)
+        await (await self._app.store.get()).mailbox.answer(waiting.id, text)
         self._deliveries.look()
 
     @asynccontextmanager

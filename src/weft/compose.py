@@ -17,7 +17,7 @@ from weft.channels.base import Channel
 from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
-from weft.gateway.assistant import App, Kept
+from weft.gateway.assistant import Assistant, Kept
 from weft.gateway.service import AssistantService
 from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
@@ -28,9 +28,9 @@ from weft.providers.keys import key_of, read_secret, where
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
 from weft.providers.vendors import VENDORS, Vendor, address
+from weft.recall.conversation_recall import Past
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
-from weft.recall.past import Past
 from weft.recall.wordllama import WordLlamaEmbedder
 from weft.store.sqlite.store import SqliteStore
 from weft.tools.base import Tool, ToolSource
@@ -83,7 +83,7 @@ async def connect(
     provider: Provider | str | None = None,
     tools: Iterable[Tool | ToolDefinition | Callable[..., Any]] = (),
     rules: Iterable[ToolRule] = (),
-) -> App:
+) -> Assistant:
     """The assistant that the settings describe. Close it when done.
 
     Tools given here stand before those of skills; a function becomes one by its signature and docstring.
@@ -102,7 +102,7 @@ async def connect(
     builder = make_builder(config)
     recipe = builder.recipe
     limits = config.tool_limits(recipe)
-    return App(
+    return Assistant(
         choice=choice,
         provider=provider,
         builder=builder,
@@ -124,7 +124,7 @@ class Store:
         self.finder = Finder(kept.search, kept.vectors, embedder)
         self.sessions, self.messages = kept.sessions, kept.messages
         self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
-        self.turns, self.post, self.auth = kept.turns, kept.post, kept.auth
+        self.turns, self.mailbox, self.auth = kept.turns, kept.mailbox, kept.auth
         self.activity, self.streams = kept.activity, kept.streams
         self.memory = MemoryStore(kept.blocks, kept.archive, self.finder)
         self.recall = Past(kept.search)
@@ -226,7 +226,7 @@ def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> li
     return found
 
 
-def make_service(app: App, config: Config) -> AssistantService:
+def make_service(app: Assistant, config: Config) -> AssistantService:
     """The assistant as programs see it over HTTP."""
 
     def builder_for(recipe: str) -> ContextBuilder:

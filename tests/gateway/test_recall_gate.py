@@ -3,7 +3,7 @@
 import pytest
 
 from weft import ContextNeeds
-from weft.gateway.needs import needs_of
+from weft.gateway.recall_gate import needs_of
 
 
 @pytest.mark.parametrize(

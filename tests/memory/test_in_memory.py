@@ -1,19 +1,19 @@
 """Memory blocks held in a dict."""
 
 import weft
-from weft.memory.plain import PlainBlocks
+from weft.memory.in_memory import InMemoryBlocks
 
 
 def block(label: str, shared_from: str = "") -> weft.RenderedBlock:
     return weft.RenderedBlock(id=label, label=label, content="", shared_from=shared_from)
 
 
-async def labels(blocks: PlainBlocks, agent: str) -> list[str]:
+async def labels(blocks: InMemoryBlocks, agent: str) -> list[str]:
     return [found.label for found in await blocks.rendered_blocks(agent)]
 
 
 async def test_an_agent_sees_its_own_blocks_and_no_others() -> None:
-    blocks = PlainBlocks({"iris": [block("a")], "otto": [block("b")]})
+    blocks = InMemoryBlocks({"iris": [block("a")], "otto": [block("b")]})
 
     assert await labels(blocks, "iris") == ["a"]
     assert await labels(blocks, "otto") == ["b"]
@@ -21,13 +21,13 @@ async def test_an_agent_sees_its_own_blocks_and_no_others() -> None:
 
 
 async def test_shared_blocks_follow_ones_own_and_both_keep_their_order() -> None:
-    blocks = PlainBlocks({"iris": [block("s1", "otto"), block("b"), block("s0", "otto"), block("a")]})
+    blocks = InMemoryBlocks({"iris": [block("s1", "otto"), block("b"), block("s0", "otto"), block("a")]})
 
     assert await labels(blocks, "iris") == ["b", "a", "s1", "s0"]
 
 
 async def test_blocks_can_be_added_later() -> None:
-    blocks = PlainBlocks()
+    blocks = InMemoryBlocks()
 
     blocks.put("iris", block("a"), block("b"))
     blocks.put("iris", block("c"))
@@ -37,7 +37,7 @@ async def test_blocks_can_be_added_later() -> None:
 
 async def test_the_given_lists_and_the_lists_given_out_are_the_callers_own() -> None:
     given = [block("a")]
-    blocks = PlainBlocks({"iris": given})
+    blocks = InMemoryBlocks({"iris": given})
 
     given.append(block("b"))
     list(await blocks.rendered_blocks("iris")).clear()
@@ -65,7 +65,7 @@ async def test_only_what_a_turn_shows_is_read_for_it_from_a_store_as_from_a_dict
             await memory.share_block("rose", label, "iris", weft.Permission.READ_ONLY)
         everything = await memory.rendered_blocks("iris")
         named = {block.id for block in everything if block.label == "named"} | {"gone"}
-        plain = PlainBlocks({"iris": everything})
+        plain = InMemoryBlocks({"iris": everything})
 
         shown = [block.label for block in await memory.rendered_blocks("iris", named=named)]
 

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from weft.types.neutral import one_line, printable, sendable, without_labels, without_tags
+from weft.types.escape import one_line, printable, sendable, without_labels, without_tags
 
 HOSTILE = st.text(max_size=40) | st.text("<>/ \n\r\tblockcontext:[]\\SystemUser", max_size=60)
 OUR_TAG = re.compile(r"<\s*/?\s*(block|context)\s*:", re.IGNORECASE)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from weft.channels import growing
-from weft.channels.growing import GrowingText, LastLines, split_complete
+from weft.channels import live_markdown
+from weft.channels.live_markdown import GrowingText, LastLines, split_complete
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_line_is_looked_at_once_however_long_its_block_is(monkeypatch: pytest.
             looked.append(line)
             return re.match(r"(`{3,})", line)
 
-    monkeypatch.setattr(growing, "_FENCE", Fence())
+    monkeypatch.setattr(live_markdown, "_FENCE", Fence())
 
     shown(["```\n", *(piece for n in range(200) for piece in ("line ", f"{n}\n")), "```\n\n"], terminal=True)
 
@@ -47,9 +47,9 @@ def test_a_line_is_looked_at_once_however_long_its_block_is(monkeypatch: pytest.
 
 def shown(pieces: list[str], *, terminal: bool) -> str:
     out = Console(file=io.StringIO(), force_terminal=terminal, width=80, height=30, color_system=None)
-    with GrowingText(out) as growing:
+    with GrowingText(out) as live_markdown:
         for piece in pieces:
-            growing.add(piece)
+            live_markdown.add(piece)
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
 
@@ -103,9 +103,9 @@ def test_of_a_paragraph_longer_than_the_screen_the_end_is_seen_while_it_grows() 
 def test_lines_of_ours_stay_out_of_a_pipe() -> None:
     for terminal in (True, False):
         out = Console(file=io.StringIO(), force_terminal=terminal, width=80, color_system=None)
-        with GrowingText(out) as growing:
-            growing.add("Let me look.")
-            growing.line("tide {}", mark="→")
-            growing.add("At six.")
+        with GrowingText(out) as live_markdown:
+            live_markdown.add("Let me look.")
+            live_markdown.line("tide {}", mark="→")
+            live_markdown.add("At six.")
         assert isinstance(out.file, io.StringIO)
         assert ("→ tide {}" in out.file.getvalue()) is terminal

@@ -17,13 +17,13 @@ from weft.store.sqlite import streams
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import new_id, storable
 from weft.types.codec import dump_json
-from weft.types.post import Inbound, Outbound, Seen
-from weft.types.records import Delivery, Waiting
+from weft.types.delivery import Delivery, Waiting
+from weft.types.envelope import Inbound, Outbound, Seen
 
 _DELIVERY = "id, channel, conversation, text, attempts, arrived"
 
 
-class SqlitePost:
+class SqliteMailbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 

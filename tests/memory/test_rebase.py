@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from weft.memory.blockdoc import BlockDoc
-from weft.memory.carry import carry, stepped
+from weft.memory.rebase import carry, stepped
 from weft.types.schema import TextSchema
 
 TEXT = st.text("abcdé🐠\n", max_size=12)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from weft.errors import StoreError
 from weft.gateway.conversation import Conversation
 from weft.tools.tasks import line
-from weft.types.neutral import one_line
-from weft.types.records import Permission
+from weft.types.escape import one_line
+from weft.types.memory import Permission
 
 _SHOWN = 60
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.errors import StoreError
-from weft.memory.cache import BlockCache, Held
+from weft.memory.cache import BlockCache, LoadedBlock
 from weft.memory.document import Document
 from weft.memory.permission import Action, Consent, ConsentRequest, check, needs_consent
 from weft.store.base import BlockRows
-from weft.types.records import BlockInfo, BlockType, Permission
+from weft.types.memory import BlockInfo, BlockType, Permission
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Access:
     def append_only(self) -> bool:
         return self.info.block_type is BlockType.LOG
 
-    def document(self, held: Held, accessor: str, *, consented: bool = False) -> Document:
+    def document(self, held: LoadedBlock, accessor: str, *, consented: bool = False) -> Document:
         return Document(
             held.doc,
             accessor=accessor,
@@ -53,7 +53,7 @@ class Door:
 
     async def writable(
         self, agent_id: str, label: str, action: Action, *, is_system: bool
-    ) -> tuple[Held, Document]:
+    ) -> tuple[LoadedBlock, Document]:
         """A block to do this to. Raises PermissionDenied where that is not allowed."""
         access = await self.required(agent_id, label)
         consented = await self.allow(

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.spinner import Spinner
 from rich.text import Text
 
-from weft.types.neutral import printable
+from weft.types.escape import printable
 
 _ENTITY = re.compile(r"&#\w{1,8};")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")

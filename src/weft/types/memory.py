@@ -1,0 +1,158 @@
+"""What is remembered: facts, summaries, tasks, activity, memory blocks and archived notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing known about a person. One that has ended was replaced or forgotten."""
+
+    key: str
+    value: str
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What an earlier conversation was about."""
+
+    text: str
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Something to do for a person at a time."""
+
+    id: str
+    text: str
+    due: datetime | None = None
+    repeat: str = "once"
+    action: str = "reminder"
+    zone: str = "UTC"
+    channel: str = ""
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityEntry:
+    """Something that happened lately. `agent` is empty for the system's own events."""
+
+    at: datetime
+    text: str
+    agent: str = ""
+
+
+class BlockType(StrEnum):
+    """What a memory block is for, and so when it is shown."""
+
+    CORE = "core"
+    WORKING = "working"
+    ARCHIVAL = "archival"
+    LOG = "log"
+
+
+class Permission(StrEnum):
+    """What an agent may do with a block; the values are the labels shown to the model."""
+
+    READ_ONLY = "ReadOnly"
+    PARTNER = "Partner"
+    HUMAN = "Human"
+    APPEND = "Append"
+    READ_WRITE = "ReadWrite"
+    ADMIN = "Admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedBlock:
+    """A memory block as text, ready to be shown."""
+
+    id: str
+    label: str
+    content: str
+    description: str = ""
+    block_type: BlockType = BlockType.WORKING
+    permission: Permission = Permission.READ_WRITE
+    pinned: bool = False
+    shared_from: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_always_shown(self) -> bool:
+        """Whether every turn shows it; others are shown in a turn that names them."""
+        return self.block_type == BlockType.CORE or (self.block_type == BlockType.WORKING and self.pinned)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivalEntry:
+    """A note in the archive. The score is there when it was searched for."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, Any] | None = None
+    created_at: datetime | None = None
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockInfo:
+    """All about a block but its content. `version` is that of its newest change; when something in all of
+    its changes was made unreadable, `epoch` went up."""
+
+    id: str
+    agent_id: str
+    label: str
+    description: str = ""
+    block_type: BlockType = BlockType.WORKING
+    permission: Permission = Permission.READ_WRITE
+    char_limit: int = 5000
+    pinned: bool = False
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 0
+    updated_at: datetime | None = None
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockVersion:
+    """One recorded change of a block: when, by whom, and whether it took an earlier one back."""
+
+    version: int
+    kind: Literal["edit", "undo", "redo"]
+    author: str
+    at: datetime | None = None
+    undoes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedBlock:
+    """A block that another agent shares, and what may be done with it."""
+
+    owner: str
+    label: str
+    permission: Permission
+    block_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A text that is remembered, wherever it is kept: what an audit looks at.
+
+    `owner` is the agent, or the person of a fact; `name` is a block's label, a fact's key or a note's id.
+    `origin` is where the text came from: the operator's own words are trusted, all others are not.
+    """
+
+    kind: Literal["block", "fact", "note", "summary"]
+    owner: str
+    name: str
+    text: str
+    origin: str = "agent"
+    limit: int | None = None
+    at: datetime | None = None

@@ -1,0 +1,105 @@
+"""Sessions, their logged messages, and turns that did not end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from weft.types.message import Message
+
+_MARK = re.compile(r"\{(channel|conversation|sender)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A logged message with its price, counted when it was written."""
+
+    message: Message
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """The newest part of a conversation, oldest first, and how much lies before it.
+
+    Where messages are folded into a summary, `tokens_before` is what lies between them and these.
+    """
+
+    entries: Sequence[Entry] = ()
+    messages_before: int = 0
+    tokens_before: int = 0
+    messages_folded: int = 0
+    tokens_folded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """A summary that stands for the messages from the first to the last of it. The log keeps them all."""
+
+    first: int = 1
+    last: int
+    text: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation: who speaks with which agent, where, and since when."""
+
+    id: str
+    channel: str = ""
+    conversation: str = ""
+    sender: str = ""
+    agent_id: str = ""
+    created_at: datetime | None = None
+    active_at: datetime | None = None
+    closed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRule:
+    """What makes two messages belong to one session, how long it waits, and what it is called.
+
+    `ignore` names the part of (channel, conversation, sender) that does not count.
+    """
+
+    ignore: Literal["", "conversation", "sender"] = ""
+    idle_minutes: float | None = None
+    id: str = ""
+
+    def key(self, channel: str, conversation: str, sender: str) -> tuple[str, str, str]:
+        if self.ignore == "conversation":
+            return channel, "", sender
+        return (channel, conversation, "") if self.ignore == "sender" else (channel, conversation, sender)
+
+    def goes_on(self, session: Session, now: datetime) -> bool:
+        """Whether a session is still the one to speak in: open, and not idle for too long."""
+        if session.closed_at is not None:
+            return False
+        if self.idle_minutes is None or session.active_at is None:
+            return True
+        return now - session.active_at <= timedelta(minutes=self.idle_minutes)
+
+    def id_for(self, channel: str, conversation: str, sender: str) -> str:
+        """The id this rule gives, such as `{channel}_{conversation}`, or an empty one."""
+        parts = {"channel": channel, "conversation": conversation, "sender": sender}
+        return _MARK.sub(lambda mark: parts[mark[1]], self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """A message whose turn did not end: its process is gone. `steps` is what was done for it by then.
+
+    One that `is_known` was in the log before the turn began.
+    """
+
+    id: str
+    session_id: str
+    text: str
+    origin: str = "user"
+    is_known: bool = False
+    at: datetime | None = None
+    steps: tuple[Message, ...] = ()
