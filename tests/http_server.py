@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -13,9 +13,9 @@ import uvicorn
 import weft
 from weft.channels.http import make_app
 from weft.channels.http_settings import HttpChannelSettings
-from weft.channels.service import Service
+from weft.config import load_config
 from weft.gateway.assistant import Assistant
-from weft.gateway.service import AssistantService
+from weft.gateway.settings import GatewaySettings
 from weft.types.context import Context
 
 
@@ -89,10 +89,11 @@ async def serving(
     script: Any = (), *, token: str = "", model: Any = None, **settings: Any
 ) -> AsyncIterator[Served]:
     provider = model or weft.ScriptedProvider(script)
-    app = await weft.connect(provider=provider)
+    desk = {name: settings.pop(name) for name in ("at_once", "max_waiting") if name in settings}
+    config = replace(load_config(), gateway=GatewaySettings(**desk))
+    app = await weft.connect(config, provider=provider)
     try:
-        service: Service = AssistantService(app, builder_for=lambda name: weft.ContextBuilder(recipe=name))
-        application = make_app(service, HttpChannelSettings(**settings), token=token)
+        application = make_app(app, HttpChannelSettings(**settings), token=token)
         async with listening(application) as url:
             yield Served(url=url, app=app, model=provider)
     finally:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import weft
 from weft.compose import Store
 from weft.gateway.assistant import Assistant
-from weft.gateway.dispatcher import Gateway
+from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.stream_settings import StreamSettings
 from weft.gateway.streams import Stream
 from weft.types.envelope import Inbound
@@ -24,7 +24,7 @@ class Watched:
     """A stream with all that is behind it."""
 
     stream: Stream
-    gateway: Gateway
+    gateway: Dispatcher
     app: Assistant
     model: weft.ScriptedProvider
     wire: Wire
@@ -64,7 +64,7 @@ async def watching(
     """One run of a server with one stream, in the home of the environment."""
     provider, wire = model or weft.ScriptedProvider(["noted"] * 50), Wire()
     async with gateway(provider, wire, allowed=allowed) as (made, app):
-        yield Watched(Stream(settings, app, made.submit), made, app, provider, wire)
+        yield Watched(Stream(settings, app.store, made.submit), made, app, provider, wire)
 
 
 def notice(text: str, origin: str = "import") -> Inbound:

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import weft
-from weft.gateway.deliveries import GatewaySettings
-from weft.gateway.dispatcher import Gateway
+from weft.config import load_config
+from weft.gateway.dispatcher import Dispatcher
+from weft.gateway.settings import GatewaySettings
 from weft.types.envelope import Inbound, Outbound
 
 
@@ -16,7 +18,8 @@ class Wire:
 
     name = "telegram"
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: tuple[str, ...] = ()) -> None:
+        self.allowed = allowed
         self.sent: list[tuple[str, str]] = []
         self.typed: list[str] = []
         self.came = asyncio.Condition()
@@ -29,6 +32,15 @@ class Wire:
         async with self.came:
             self.sent.append((message.conversation, message.text))
             self.came.notify_all()
+
+    async def run(self, submit: object) -> None:
+        """The test submits messages itself."""
+
+    async def stop(self) -> None:
+        """There is nothing to stop."""
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
     async def typing(self, conversation: str) -> None:
         self.typed.append(conversation)
@@ -75,10 +87,11 @@ class Echo(weft.ScriptedProvider):
 @asynccontextmanager
 async def gateway(
     provider: weft.ScriptedProvider, wire: Wire, *, allowed: tuple[str, ...] = ("7", "8"), **settings: Any
-) -> AsyncIterator[tuple[Gateway, weft.Assistant]]:
-    app = await weft.connect(provider=provider)
-    given = GatewaySettings(**settings)
-    made = Gateway(app, [wire], allowed={"telegram": allowed}, settings=given)
+) -> AsyncIterator[tuple[Dispatcher, weft.Assistant]]:
+    config = replace(load_config(), gateway=GatewaySettings(**settings))
+    app = await weft.connect(config, provider=provider)
+    wire.allowed = allowed
+    made = Dispatcher(app, [wire])
     await made.resume()
     sending = asyncio.create_task(made.deliver())
     try:

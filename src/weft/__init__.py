@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ProviderError,
         StoreError,
         ToolError,
+        Unauthorized,
         WeftError,
         WorkspaceError,
     )
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from weft.memory.audit import Finding
     from weft.providers.scripted import ScriptedProvider
     from weft.recall.embed import Embedder
-    from weft.tools.base import Caller, Tool
+    from weft.tools.base import Tool
     from weft.tools.registry import ToolRegistry
     from weft.turn.build import ContextBuilder
     from weft.types.context import Context, ContextNeeds
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from weft.types.message import McpServer, Message, ToolCall, ToolDefinition
     from weft.types.receipt import Receipt, ReceiptItem, Usage
     from weft.types.recipe import Recipe
-    from weft.types.reply import Done, Reading, Reply, TextDelta, ToolFinished, ToolStarted
+    from weft.types.reply import Done, Reading, Reply, TextDelta, ToolFinished, ToolStarted, TurnStarted
+    from weft.types.request import Caller, TurnRequest
     from weft.types.rules import ToolRule
     from weft.types.schema import (
         CompositeSchema,
@@ -141,6 +143,9 @@ __all__ = [
     "ToolRule",
     "ToolStarted",
     "Truncate",
+    "TurnRequest",
+    "TurnStarted",
+    "Unauthorized",
     "Usage",
     "Viewport",
     "WeftError",
@@ -154,12 +159,13 @@ __all__ = [
 _HOMES = {
     "weft.compose": "Store connect open",
     "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
-    "PermissionDenied ProviderError StoreError ToolError WeftError WorkspaceError",
+    "PermissionDenied ProviderError StoreError ToolError Unauthorized WeftError "
+    "WorkspaceError",
     "weft.gateway.assistant": "Assistant",
     "weft.memory.audit": "Finding",
     "weft.providers.scripted": "ScriptedProvider",
     "weft.recall.embed": "Embedder",
-    "weft.tools.base": "Caller Tool",
+    "weft.tools.base": "Tool",
     "weft.tools.registry": "ToolRegistry",
     "weft.turn.build": "ContextBuilder",
     "weft.types.context": "Context ContextNeeds",
@@ -171,7 +177,8 @@ _HOMES = {
     "RenderedBlock SharedBlock Summary Task",
     "weft.types.search": "MemorySearchResult Recalled SearchContentType SearchMode SearchOptions",
     "weft.types.session": "OpenTurn Session SessionRule",
-    "weft.types.reply": "Done Reading Reply TextDelta ToolFinished ToolStarted",
+    "weft.types.reply": "Done Reading Reply TextDelta ToolFinished ToolStarted TurnStarted",
+    "weft.types.request": "Caller TurnRequest",
     "weft.types.rules": "ToolRule",
     "weft.types.schema": "CompositeSchema CompositeSection FieldDef ListSchema LogEntrySchema LogSchema "
     "MapSchema TextSchema Viewport",

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, Self
 from zoneinfo import available_timezones
 
-from weft.channels.base import Channel
 from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
-from weft.gateway.assistant import Assistant, Kept
-from weft.gateway.service import AssistantService
+from weft.gateway.assistant import Assistant
+from weft.gateway.channel import Channel
+from weft.gateway.engine import Engine
+from weft.gateway.lazy_store import LazyStore
+from weft.gateway.stored import Stored
 from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider
@@ -40,6 +42,7 @@ from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
 from weft.tools.tasks import task_tools
 from weft.turn.build import ContextBuilder
+from weft.turn.run import TurnSettings
 from weft.types.limits import ModelInfo
 from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
@@ -48,33 +51,6 @@ from weft.wire.models import DEFAULT, known
 from weft.workspace.skills import Skills
 
 NAMES = ("local", "scripted", "claude_code", *VENDORS)
-
-
-class LazyStore:
-    """The store of an app, opened when it is first needed: who only asks leaves no file behind."""
-
-    def __init__(self, config: Config) -> None:
-        self._config, self._opening = config, asyncio.Lock()
-        self._store: Store | None = None
-
-    async def find(self) -> Store | None:
-        """The store, if its file is there."""
-        if self._store is None and not self._config.paths.database.exists():
-            return None
-        return await self.get()
-
-    async def get(self) -> Store:
-        """The store; its file is made if there is none."""
-        async with self._opening:
-            if self._store is None:
-                path = self._config.paths.database
-                make_folder(path.parent)
-                self._store = await open(path, embedder=make_embedder(self._config))
-            return self._store
-
-    async def close(self) -> None:
-        if self._store is not None:
-            await self._store.close()
 
 
 async def connect(
@@ -100,20 +76,25 @@ async def connect(
     else:
         choice = Choice(provider=provider.info.provider, why="it was given by the program")
     builder = make_builder(config)
-    recipe = builder.recipe
-    limits = config.tool_limits(recipe)
-    return Assistant(
+    limits = config.tool_limits(builder.recipe)
+    engine = Engine(
         choice=choice,
         provider=provider,
         builder=builder,
+        store=LazyStore(config.paths.database, partial(_open_own, config)),
         tools=ToolRegistry(tools, sources=tool_sources(config, builder)),
-        own_tools=partial(own_tools, config=config),
-        models=lambda name, now: model_named(name, now, config),
-        rules=tuple(rules),
-        limits=limits,
-        routing=config.route,
-        store=LazyStore(config),
+        builtin_tools=partial(builtin_tools, config=config),
+        settings=TurnSettings(rules=tuple(rules), limits=limits, routing=config.route),
+        find_provider=lambda name, current: model_named(name, current, config),
+        find_builder=lambda recipe: make_builder(replace(config, recipe=recipe)),
     )
+    return Assistant(engine, config.gateway)
+
+
+async def _open_own(config: Config) -> Store:
+    """Open the store of the settings."""
+    make_folder(config.paths.database.parent)
+    return await open(config.paths.database, embedder=make_embedder(config))
 
 
 class Store:
@@ -226,21 +207,12 @@ def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> li
     return found
 
 
-def make_service(app: Assistant, config: Config) -> AssistantService:
-    """The assistant as programs see it over HTTP."""
-
-    def builder_for(recipe: str) -> ContextBuilder:
-        return make_builder(replace(config, recipe=recipe))
-
-    return AssistantService(app, builder_for=builder_for)
-
-
 def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
     """What requests must carry: the environment's token, or that of the settings."""
     return environ.get("WEFT_TOKEN") or read_secret(config.http.token, "http.token", environ)
 
 
-def own_tools(store: Kept, recipe: Recipe, *, config: Config) -> list[Tool]:
+def builtin_tools(store: Stored, recipe: Recipe, *, config: Config) -> list[Tool]:
     """Those of Weft's own tools that a recipe wants."""
 
     async def zone_of(sender: str) -> str:

@@ -20,7 +20,7 @@ from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.telegram import TelegramSettings
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.background import LearnSettings
-from weft.gateway.deliveries import GatewaySettings
+from weft.gateway.settings import GatewaySettings
 from weft.gateway.stream_settings import StreamSettings, refuse_same_names
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.keys import KeySettings

@@ -9,6 +9,7 @@
     ├── StoreError               what lasts could not be read or written
     │   └── LimitExceeded        a block would grow past its limit
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
+    │   └── Unauthorized         the sender may not write to this assistant at all
     ├── ProviderError            a model could not be asked, or gave no usable answer
     ├── ToolError                a tool could not be run
     └── ChannelError             a message could not be received or delivered
@@ -85,6 +86,13 @@ class LimitExceeded(StoreError):
 
 class PermissionDenied(WeftError):
     """A write was refused."""
+
+
+class Unauthorized(PermissionDenied):
+    """A sender may not write to this assistant."""
+
+    def __init__(self) -> None:
+        super().__init__("You may not write to this assistant: ask its owner to pair you with `weft pair`.")
 
 
 class ProviderError(WeftError):

@@ -16,7 +16,7 @@ import pytest
 import weft
 from fake_telegram import TOKEN, FakeTelegram
 from weft.config import load_config
-from weft.gateway.dispatcher import Gateway
+from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream
 
 
@@ -214,8 +214,8 @@ async def _first_look() -> None:
     config = load_config()
     app = await weft.connect(config, provider="scripted")
     try:
-        gateway = Gateway(app, [], allowed={})
-        assert await Stream(config.streams[0], app, gateway.submit).look() == 0
+        dispatcher = Dispatcher(app, [])
+        assert await Stream(config.streams[0], app.store, dispatcher.submit).look() == 0
     finally:
         await app.close()
 

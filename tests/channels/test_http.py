@@ -1,7 +1,6 @@
 """The server itself: our own API, who may come in, how much and how often, and what is counted."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import weft
 from http_server import Slow, serving
 from weft.channels.http import make_app, serve
 from weft.channels.http_settings import HttpChannelSettings
-from weft.channels.traffic import Line, RateLimit
-from weft.gateway.service import AssistantService, compare
-from weft.types.ask import Ask
+from weft.channels.limits import RateLimit
+from weft.gateway.transcript import match
 
 SECRET = "secret"  # noqa: S105 - it guards nothing
 CHAT = {"model": "weft", "messages": [{"role": "user", "content": "hi"}]}
@@ -259,12 +257,11 @@ async def test_a_page_of_the_server_itself_may_ask() -> None:
 async def test_a_server_that_listens_everywhere_is_called_by_any_number_and_by_no_foreign_name() -> None:
     settings = HttpChannelSettings(host="0.0.0.0")  # noqa: S104 - nothing listens
     app = await weft.connect(provider=weft.ScriptedProvider())
-    service = AssistantService(app)
     with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
-        make_app(service, settings)
+        make_app(app, settings)
     with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
-        await serve(service, settings, stopped=asyncio.Event())
-    transport = httpx.ASGITransport(make_app(service, settings, token=SECRET))
+        await serve(app, settings, stopped=asyncio.Event())
+    transport = httpx.ASGITransport(make_app(app, settings, token=SECRET))
     headers = {"authorization": "Bearer secret"}
 
     async with httpx.AsyncClient(transport=transport, headers=headers) as http:
@@ -326,25 +323,6 @@ def test_requests_come_back_with_time_and_each_client_has_its_own() -> None:
     now = 2.0
     assert [limit.wait_seconds("a") for _ in range(3)] == [0, 0, 1]
     assert RateLimit(0).wait_seconds("a") == 0
-
-
-async def test_so_many_turns_run_at_once_so_many_wait_and_others_are_sent_away() -> None:
-    line, let_go, inside = Line(1, 1), asyncio.Event(), asyncio.Event()
-
-    async def turn() -> None:
-        async with line.place():
-            inside.set()
-            await let_go.wait()
-
-    first = asyncio.create_task(turn())
-    await inside.wait()
-    second = asyncio.create_task(turn())
-    await asyncio.sleep(0)
-    with pytest.raises(weft.ChannelError, match="ask again"):
-        await turn()
-    let_go.set()
-    await asyncio.gather(first, second)
-    await turn()
 
 
 async def test_a_full_line_is_service_unavailable() -> None:
@@ -418,9 +396,9 @@ async def test_requests_and_turns_are_counted() -> None:
 async def test_a_server_can_be_started_and_told_to_stop() -> None:
     app = await weft.connect(provider=weft.ScriptedProvider(["ok"]))
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    stopped, service = asyncio.Event(), AssistantService(app)
+    stopped = asyncio.Event()
     running = asyncio.create_task(
-        serve(service, HttpChannelSettings(port=0), stopped=stopped, ready=ready.set_result)
+        serve(app, HttpChannelSettings(port=0), stopped=stopped, ready=ready.set_result)
     )
     async with httpx.AsyncClient(base_url=await ready) as http:
         assert (await http.get("/api/health")).json() == {"status": "ok"}
@@ -455,7 +433,7 @@ def said(text: str) -> list[weft.Message]:
 def test_only_the_last_exchange_of_the_log_is_gone_on_with(
     log: str, history: str, exchange: str, known: int
 ) -> None:
-    assert compare(said(log), said(history), said(exchange)).count == known
+    assert match(said(log), said(history), said(exchange)).count == known
 
 
 async def test_two_turns_of_one_conversation_at_the_same_time_do_not_store_anything_twice() -> None:
@@ -466,14 +444,13 @@ async def test_two_turns_of_one_conversation_at_the_same_time_do_not_store_anyth
 
 
 async def test_a_model_that_is_not_offered_is_not_asked() -> None:
-    app = await weft.connect(provider=weft.ScriptedProvider(["ok"]))
-    service = AssistantService(app, models=("anthropic:claude-x",))
+    async with serving(["ok"]) as server, server.client() as http:
+        names = [model["id"] for model in (await http.get("/v1/models")).json()["data"]]
+        answer = await http.post("/v1/chat/completions", json={**CHAT, "model": "gpt-9"})
 
-    assert service.models() == ("weft", "scripted", "anthropic:claude-x")
-    with pytest.raises(weft.ConfigError, match="no model 'gpt-9' here"):
-        await service.opened(Ask(text="hi", model="gpt-9"))
-    assert json.loads((await service.context(Ask(text="hi"))).to_json())["current_message"] == "hi"
-    await app.close()
+        assert names == ["weft", "scripted"]
+        assert code(answer) == (404, "model_not_found")
+        assert server.model.requests == []
 
 
 async def test_a_store_that_cannot_be_read_is_told_by_health_without_a_word_about_it(tmp_path: Path) -> None:

@@ -105,8 +105,8 @@ async def whole_life() -> None:
     """Messages with the word through the gateway, to a turn that acts, one that fails, and learning."""
     wire = Wire()
     async with gateway(Thief(), wire, allowed=(PERSON,)) as (made, app):
-        app.tools.add(echo)
-        app.tools.add(broken)
+        app.engine.tools.add(echo)
+        app.engine.tools.add(broken)
         store = await app.store.get()
         await store.memory.create_block("weft", "notes", pinned=True)
         await store.memory.append_to_block("weft", "notes", f"the word is {WORD}")
@@ -118,7 +118,7 @@ async def whole_life() -> None:
         await made.submit(said(f"let {WORD} in", sender="1234567"))
         await wire.wait(3)
         [session] = [each for each in await store.sessions.list() if each.sender == PERSON]
-        await learn_from(app, session)
+        await learn_from(app.engine, session)
     assert WORD in wire.sent[0][1]
 
 
@@ -230,7 +230,7 @@ async def test_lines_of_two_turns_at_the_same_time_have_the_ids_of_their_own(log
 
     wire = Wire()
     async with gateway(Meeting(), wire) as (made, app):
-        app.tools.add(meet)
+        app.engine.tools.add(meet)
         for sender in ("7", "8"):
             await made.submit(said(sender, sender=sender))
         await wire.wait(2)

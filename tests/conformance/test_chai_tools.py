@@ -9,9 +9,10 @@ import pytest
 
 import weft
 from skill_programs import SHOW_ARGV, executable, on_path, program, shell_program
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.process import ExecutionSettings
 from weft.tools.skills import SkillTools
+from weft.types.request import Caller
 from weft.workspace.files import FileReader
 from weft.workspace.skills import SkillLoader, Skills
 

@@ -10,7 +10,7 @@ import pytest
 import weft
 from weft.config import load_config
 from weft.gateway.background import LearnSettings, idle_sessions, learn_from
-from weft.gateway.dispatcher import Gateway
+from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.recall_gate import needs_of
 from weft.turn.learn import SUMMARY_PROMPT
 from weft.types.envelope import Inbound, Outbound
@@ -36,8 +36,15 @@ class Trace(weft.ScriptedProvider):
 
     def __init__(self, *script: str) -> None:
         super().__init__(script)
+        self.allowed: tuple[str, ...] = ()
         self.seen: list[str] = []
         self.done = asyncio.Event()
+
+    async def run(self, submit: object) -> None:
+        """The test submits messages itself."""
+
+    async def stop(self) -> None:
+        """There is nothing to stop."""
 
     async def typing(self, conversation: str) -> None:
         self.seen.append("typing")
@@ -56,9 +63,10 @@ class Trace(weft.ScriptedProvider):
 
 
 @asynccontextmanager
-async def gateway(trace: Trace, *, allowed: tuple[str, ...] = ("7",)) -> AsyncIterator[Gateway]:
+async def gateway(trace: Trace, *, allowed: tuple[str, ...] = ("7",)) -> AsyncIterator[Dispatcher]:
     app = await weft.connect(load_config().with_overrides(recipe="omega"), provider=trace)
-    made = Gateway(app, [trace], allowed={"telegram": allowed})
+    trace.allowed = allowed
+    made = Dispatcher(app, [trace])
     await made.resume()
     sending = asyncio.create_task(made.deliver())
     try:
@@ -73,7 +81,7 @@ def inbound(text: str, number: int) -> Inbound:
     return Inbound(channel="telegram", conversation="c", sender="7", text=text, external_id=str(number))
 
 
-async def say(made: Gateway, trace: Trace, text: str, number: int = 1) -> None:
+async def say(made: Dispatcher, trace: Trace, text: str, number: int = 1) -> None:
     trace.done.clear()
     await made.submit(inbound(text, number))
     await asyncio.wait_for(trace.done.wait(), 30)
@@ -126,7 +134,7 @@ async def test_O12_the_words_of_a_message_switch_recall_and_tasks(
 
     trace = Trace("Hello.")
     async with gateway(trace) as made:
-        store = await made._app.store.get()
+        store = await made._assistant.store.get()
         await store.tasks.add("telegram:7", "buy batteries")
         old = await store.sessions.new("telegram", "old", "7")
         await store.messages.append(old.id, user("good morning, remember my tasks"), assistant("yes"))
@@ -145,8 +153,8 @@ async def test_O46_O19_O17_an_idle_conversation_is_learned_from_in_throwaway_con
     session = await store.sessions.find_or_create("telegram", "", "7")
     await store.messages.append(session.id, user("I am Ada and I live in Lisbon."), assistant("Hello Ada!"))
 
-    [idle] = await idle_sessions(app, LearnSettings(idle_minutes=-1))
-    await learn_from(app, idle)
+    [idle] = await idle_sessions(app.engine, LearnSettings(idle_minutes=-1))
+    await learn_from(app.engine, idle)
 
     summary, facts = provider.requests
     transcript = "User: I am Ada and I live in Lisbon.\nAssistant: Hello Ada!"
@@ -156,7 +164,7 @@ async def test_O46_O19_O17_an_idle_conversation_is_learned_from_in_throwaway_con
     assert await store.facts.find("telegram:7", "city") == "Lisbon"
     [kept] = await store.summaries.recent("telegram", "7")
     assert kept.text == "Ada lives in Lisbon."
-    assert await idle_sessions(app, LearnSettings(idle_minutes=-1)) == [], "it is learned from once"
+    assert await idle_sessions(app.engine, LearnSettings(idle_minutes=-1)) == [], "it is learned from once"
 
     await app.ask("Where do I live?", session="x", caller=weft.Caller(channel="telegram", sender_id="7"))
     enriched = provider.requests[2].system_prompt
@@ -172,7 +180,7 @@ async def test_O46_every_fact_links_to_the_message_it_came_from() -> None:
     session = await store.sessions.find_or_create("telegram", "c", "7")
     await store.messages.append(session.id, user("Hi!"), assistant("Hello."), user("I live in Lisbon."))
 
-    await learn_from(app, session)
+    await learn_from(app.engine, session)
 
     query = "select content from messages join facts on messages.id = facts.message_id"
     found = await store._kept.database.read(lambda db: [*db.execute(query)])  # type: ignore[attr-defined]

@@ -111,8 +111,9 @@ async def test_P35_what_the_turn_does_now_is_never_shortened() -> None:
 
     config = weft.ContextConfig(compression_strategy=weft.Truncate(keep_recent=2), max_messages_cap=4)
     builder = weft.ContextBuilder(recipe="pattern", config=config).with_messages(conversation(6))
-    turn = Turn(builder=builder, provider=provider, tools=weft.ToolRegistry([look]))
-    async for _ in run_turn(turn, "look nine times"):
+    request = weft.TurnRequest(text="look nine times")
+    turn = Turn(request=request, builder=builder, provider=provider, tools=weft.ToolRegistry([look]))
+    async for _ in run_turn(turn):
         pass
 
     assert len(provider.requests[-1].steps) == 18

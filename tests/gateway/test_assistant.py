@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 import weft
+from talking import ME, Talk
 from weft.gateway.assistant import Assistant
-from weft.gateway.commands import run_command
-from weft.gateway.conversation import Conversation
 
-ME = weft.Caller(agent_id="weft", channel="terminal", sender_id="owner")
 ADA = weft.Caller(agent_id="weft", channel="telegram", sender_id="42")
 BEN = weft.Caller(agent_id="weft", channel="telegram", sender_id="7")
 
@@ -30,11 +28,6 @@ async def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     yield connected
     for app in apps:
         await app.close()
-
-
-async def said(talk: Conversation, text: str) -> None:
-    async for _ in talk.say(text):
-        pass
 
 
 async def history(app: Assistant, session: str, caller: weft.Caller = ME) -> list[str]:
@@ -59,55 +52,62 @@ async def test_a_look_at_a_session_by_its_name_sees_what_was_said_there(connect:
 
 async def test_a_session_that_was_closed_meanwhile_leads_to_the_one_in_its_place(connect: Connect) -> None:
     app = await connect("weft")
-    talk, other = await Conversation.open(app, ME, "chat"), await Conversation.open(app, ME, "chat")
-    await said(talk, "one")
+    talk, other = Talk(app), Talk(app)
+    await talk.say("one")
+    closed = talk.session
 
-    await other.begin_anew()
-    await said(talk, "two")
+    await other.say("/new")
+    await talk.say("two")
 
+    assert talk.session == other.session != closed
     assert [m.content for m in await other.newest(9)] == ["two", "r1"]
-    assert await history(app, talk.session.id) == ["two", "r1"]
+    assert await history(app, closed) == ["two", "r1"]
 
 
 async def test_a_session_by_its_id_goes_on_even_if_it_was_closed(connect: Connect) -> None:
     app = await connect("weft")
-    talk = await Conversation.open(app, ME, "chat")
-    await said(talk, "one")
-    first = talk.session.id
-    await talk.begin_anew()
+    talk = Talk(app)
+    await talk.say("one")
+    first = talk.session
+    await talk.say("/new")
 
-    again = await Conversation.open(app, ME, "chat", session_id=first)
-    await said(again, "two")
+    await (await app.store.get()).sessions.reopen(first)
+    again = Talk(app, session=first)
+    await again.say("two")
 
     assert [m.content for m in await again.newest(9)] == ["one", "r0", "two", "r1"]
-    assert (await Conversation.open(app, ME, "chat")).session.id == first
+    by_name = Talk(app)
+    await by_name.say("three")
+    assert by_name.session == first
 
 
 async def test_after_half_an_hour_omega_begins_anew_even_in_an_open_conversation(connect: Connect) -> None:
     app = await connect("omega")
-    talk = await Conversation.open(app, ME, "chat")
-    await said(talk, "one")
+    talk = Talk(app)
+    await talk.say("one")
+    first = talk.session
 
     await waited(app, 29)
-    assert await history(app, talk.session.id) == ["one", "r0"]
+    assert await history(app, first) == ["one", "r0"]
     await waited(app, 2)
-    assert await history(app, talk.session.id) == []
-    await said(talk, "two")
+    assert await history(app, first) == []
+    await talk.say("two")
 
-    assert await history(app, talk.session.id) == ["two", "r1"]
+    assert talk.session != first
+    assert await history(app, first) == ["two", "r1"]
 
 
 async def test_the_session_of_somebody_else_cannot_be_entered_by_its_id(connect: Connect) -> None:
     app = await connect("weft")
-    talk = await Conversation.open(app, ADA, "boat")
-    await said(talk, "my secret")
+    talk = Talk(app, ADA, "boat")
+    await talk.say("my secret")
 
-    assert await history(app, talk.session.id, BEN) == []
-    await app.ask("tell me", session=talk.session.id, caller=BEN)
+    assert await history(app, talk.session, BEN) == []
+    await app.ask("tell me", session=talk.session, caller=BEN)
 
-    assert await history(app, talk.session.id, ADA) == ["my secret", "r0"]
-    assert await history(app, talk.session.id, BEN) == ["tell me", "r1"]
-    assert await history(app, talk.session.id, ME) == ["my secret", "r0"], "the owner may look"
+    assert await history(app, talk.session, ADA) == ["my secret", "r0"]
+    assert await history(app, talk.session, BEN) == ["tell me", "r1"]
+    assert await history(app, talk.session, ME) == ["my secret", "r0"], "the owner may look"
 
 
 async def test_chai_has_one_session_for_all_who_speak_in_a_conversation(connect: Connect) -> None:
@@ -122,12 +122,12 @@ async def test_a_model_by_its_name_is_one_of_the_provider_that_answers(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    talk = await Conversation.open(await connect("weft"), ME, "chat")
+    talk = Talk(await connect("weft"))
 
     for name in ("anthropic", "same-name", "openai", "same-name"):
-        await run_command(talk, f"/model {name}")
+        answer = await talk.say(f"/model {name}")
 
-    assert (talk.provider.info.provider, talk.provider.info.id) == ("openai", "same-name")
+    assert "openai answers with `same-name`" in answer
 
 
 async def test_what_fails_to_end_does_not_keep_the_store_open(connect: Connect) -> None:
@@ -138,7 +138,7 @@ async def test_what_fails_to_end_does_not_keep_the_store_open(connect: Connect) 
         raise weft.ProviderError("it does not end")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app.provider, "close", close)
+        patch.setattr(app.engine.provider, "close", close)
         with pytest.raises(weft.ProviderError, match="does not end"):
             await app.close()
 

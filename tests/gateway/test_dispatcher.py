@@ -9,7 +9,8 @@ import pytest
 
 import weft
 from weft.gateway.deliveries import DOUBTFUL
-from weft.gateway.dispatcher import BUSY, EDITED, UNSUPPORTED
+from weft.gateway.dispatcher import EDITED, UNSUPPORTED
+from weft.gateway.lanes import LANE_FULL
 from weft.types.envelope import Outbound
 from wired import Echo, Wire, gateway, said
 
@@ -148,11 +149,11 @@ async def test_too_many_messages_of_one_person_get_a_clear_answer() -> None:
     wire, provider = Wire(), Echo()
     async with gateway(provider, wire, max_waiting=2) as (made, _):
         provider.gate.clear()
-        for n in range(3):
+        for n in range(4):
             await made.submit(said(f"m{n}", n))
-        assert await wire.wait(1) == [("7", BUSY.format(count=2))]
+        assert await wire.wait(1) == [("7", LANE_FULL.format(count=2))]
         provider.gate.set()
-        await wire.wait(3)
+        await wire.wait(4)
 
 
 async def test_what_waits_when_the_program_ends_is_answered_by_the_next_one() -> None:
@@ -264,7 +265,7 @@ async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
 
 
 async def test_a_line_goes_on_though_the_store_was_busy_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.gateway.dispatcher._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("weft.gateway.dispatcher._RETRY_SECONDS", 0)
     wire, trouble = Wire(), [weft.StoreError("It is in use by another program.")] * 3
     async with gateway(Echo(), wire) as (made, app):
         post = type((await app.store.get()).mailbox)

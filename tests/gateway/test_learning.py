@@ -43,7 +43,7 @@ async def test_a_conversation_that_goes_on_is_not_closed() -> None:
         await wire.wait(2)
         await grow_old(app)
         stopped = asyncio.Event()
-        learning = asyncio.create_task(learn_from_idle(app, LearnSettings(), stopped))
+        learning = asyncio.create_task(learn_from_idle(app.engine, LearnSettings(), stopped))
         await model.learning.wait()  # 7's conversation is learned from, and 8's is the next on the list
         await made.submit(said("what is it called?", 2, sender="8"))
         await wire.wait(3)
@@ -66,7 +66,7 @@ async def test_a_server_that_stops_learns_from_nothing_more() -> None:
         await wire.wait(5)
         await grow_old(app)
         stopped = asyncio.Event()
-        learning = asyncio.create_task(learn_from_idle(app, LearnSettings(), stopped))
+        learning = asyncio.create_task(learn_from_idle(app.engine, LearnSettings(), stopped))
         await model.learning.wait()
         stopped.set()
         await asyncio.wait_for(learning, 30)

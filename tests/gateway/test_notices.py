@@ -152,7 +152,7 @@ async def test_nothing_is_learned_about_a_person_from_what_a_stream_tells(folder
         [session] = await store.sessions.list()
         assert [origin for _, origin, _ in await log(watched)] == ["import", "agent"]
 
-        await learn_from(watched.app, session)
+        await learn_from(watched.app.engine, session)
 
         assert await store.facts.list("telegram:7") == []
         assert "Notification" not in watched.model.requests[-1].current_message
@@ -202,7 +202,7 @@ async def test_who_may_not_come_in_is_told_nothing_and_that_is_noted(
 
     assert denials == [("telegram", "7", "neither allowed nor paired")]
     assert (watched.sent, watched.model.requests) == ([], [])
-    assert "a notice was told to nobody: whom it is for is neither allowed nor paired" in caplog.text
+    assert "nobody was told a notice: its recipient is neither allowed nor paired" in caplog.text
 
 
 async def test_waiting_notices_are_never_sent_away(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.gateway.conversation import Conversation
+from weft.gateway.background import take_reminders
 from wired import Wire, gateway, said
 
 TEXT = "look up the tide"
@@ -132,8 +132,7 @@ async def test_whoever_chats_at_the_terminal_leaves_the_tasks_of_other_channels_
     wire, model = Wire(), weft.ScriptedProvider(["High water is at noon."])
     async with gateway(model, wire) as (made, app):
         store = await order(app, datetime.now(UTC) - timedelta(seconds=1))
-        person = weft.Caller(agent_id="weft", channel="terminal", sender_id="owner")
-        assert await (await Conversation.open(app, person, "chat")).reminders() == []
+        assert await take_reminders(store, "terminal") == []
         await store.tasks.fire(datetime.now(UTC).timestamp(), acting=ACTING)
         await made.look_again()
 

@@ -243,9 +243,14 @@ async def test_a_whole_turn_is_answered_without_tools(model: LocalProvider) -> N
         return "never called"
 
     builder = weft.ContextBuilder(recipe="omega").with_model_info(model.info)
-    turn = Turn(builder=builder, provider=model, tools=weft.ToolRegistry([look]))
+    turn = Turn(
+        request=weft.TurnRequest(text="Say hello."),
+        builder=builder,
+        provider=model,
+        tools=weft.ToolRegistry([look]),
+    )
 
-    done = [event async for event in run_turn(turn, "Say hello.")][-1]
+    done = [event async for event in run_turn(turn)][-1]
 
     assert isinstance(done, weft.Done)
     assert done.reply.text.strip()

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from weft.errors import ToolError
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.mcp import McpSettings, McpTools, tool_name
 from weft.tools.process import MARK, clean_environment
 from weft.types.message import McpServer
+from weft.types.request import Caller
 from weft.workspace.skills import Skill, Skills
 
 SERVER = '''

@@ -11,10 +11,11 @@ import pytest
 
 from skill_programs import SHOW_ARGV, described, on_path, program
 from weft.errors import ToolError
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.process import ExecutionSettings
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
+from weft.types.request import Caller
 from weft.workspace import files
 from weft.workspace.files import FileReader
 from weft.workspace.skills import SkillLoader, Skills

@@ -185,7 +185,7 @@ async def test_a_long_result_is_cut_and_kept_whole(store: weft.Store) -> None:
         await offered(tell),
         limits=ToolLimits(max_chars=4),
         caller=weft.Caller(session_id=session),
-        kept=store.turns,
+        turns=store.turns,
     )
     [shown] = await acted(given, call("tell"))
 

@@ -9,11 +9,10 @@ import pytest
 import weft
 from weft.turn.act import ToolLimits
 from weft.turn.journal import CANCELLED
-from weft.turn.run import Turn, run_turn
+from weft.turn.run import Turn, TurnSettings, run_turn
+from weft.types.reply import Event
 
 from samples import user
-
-Event = weft.Reading | weft.TextDelta | weft.ToolStarted | weft.ToolFinished | weft.Done
 
 
 @pytest.fixture
@@ -25,17 +24,20 @@ async def store() -> AsyncIterator[weft.Store]:
 async def turn(provider: weft.ScriptedProvider, store: weft.Store, **more: object) -> Turn:
     session = await store.sessions.find_or_create("app", "c", "me")
     builder = weft.ContextBuilder(recipe="omega").with_store(store).with_session(session.id)
-    given = Turn(
-        builder=builder,
-        provider=provider,
-        caller=weft.Caller(agent_id="a", channel="app", sender_id="me", session_id=session.id),
-        turns=store.turns,
-    )
+    caller = weft.Caller(agent_id="a", channel="app", sender_id="me", session_id=session.id)
+    request = weft.TurnRequest(text="hi", caller=caller, session="c")
+    given = Turn(request=request, builder=builder, provider=provider, turns=store.turns)
     return replace(given, **more)  # type: ignore[arg-type]
 
 
+def saying(given: Turn, message: str) -> Turn:
+    return replace(given, request=replace(given.request, text=message))
+
+
 async def run(given: Turn, message: str = "hi") -> list[Event]:
-    return [event async for event in run_turn(given, message)]
+    first, *rest = [event async for event in run_turn(saying(given, message))]
+    assert isinstance(first, weft.TurnStarted)
+    return rest
 
 
 async def reply_to(given: Turn, message: str = "hi") -> weft.Reply:
@@ -63,6 +65,11 @@ def broken() -> str:
     raise ValueError("no moon")
 
 
+def rounds(n: int) -> TurnSettings:
+    return TurnSettings(limits=ToolLimits(max_rounds=n))
+
+
+HI = weft.TurnRequest(text="hi")
 TOOLS = weft.ToolRegistry([tide, broken])
 
 
@@ -167,7 +174,7 @@ async def test_a_tool_that_fails_or_is_not_there_is_told_to_the_model(store: wef
 async def test_the_rounds_of_a_turn_are_limited_and_the_model_is_told(store: weft.Store) -> None:
     provider = weft.ScriptedProvider([calling("tide"), calling("tide"), calling("tide", text="Hm.")])
 
-    reply = await reply_to(await turn(provider, store, tools=TOOLS, limits=ToolLimits(max_rounds=2)))
+    reply = await reply_to(await turn(provider, store, tools=TOOLS, settings=rounds(2)))
 
     assert (reply.text, reply.tool_calls) == ("Hm.", ())
     assert len(provider.requests) == 3
@@ -180,7 +187,7 @@ async def test_the_rounds_of_a_turn_are_limited_and_the_model_is_told(store: wef
 async def test_a_limit_without_an_answer_says_so(store: weft.Store) -> None:
     provider = weft.ScriptedProvider([calling("tide"), calling("tide")])
 
-    reply = await reply_to(await turn(provider, store, tools=TOOLS, limits=ToolLimits(max_rounds=1)))
+    reply = await reply_to(await turn(provider, store, tools=TOOLS, settings=rounds(1)))
 
     assert reply.text == "[The limit of 1 rounds of tool calls was reached before there was an answer.]"
 
@@ -280,7 +287,8 @@ async def test_an_answer_that_breaks_off_is_an_error_and_leaves_nothing_in_the_l
 
 async def test_a_turn_that_is_given_up_ends_the_stream_and_keeps_what_was_said(store: weft.Store) -> None:
     provider = Stream()
-    events = run_turn(await turn(provider, store), "hi")
+    events = run_turn(await turn(provider, store))
+    assert isinstance(await anext(events), weft.TurnStarted)
     await anext(events)
 
     await events.aclose()
@@ -329,7 +337,7 @@ async def test_what_was_done_before_a_turn_is_cancelled_is_remembered(store: wef
         return ""
 
     async def listen(given: Turn) -> None:
-        async for event in run_turn(given, "hi"):
+        async for event in run_turn(given):
             if isinstance(event, weft.ToolFinished):
                 seen.set()
 
@@ -395,7 +403,9 @@ async def test_an_empty_message_reaches_no_provider_and_no_log(store: weft.Store
 
 
 async def test_without_a_store_nothing_is_remembered() -> None:
-    given = Turn(builder=weft.ContextBuilder(recipe="omega"), provider=weft.ScriptedProvider(["Hello."]))
+    given = Turn(
+        request=HI, builder=weft.ContextBuilder(recipe="omega"), provider=weft.ScriptedProvider(["Hello."])
+    )
 
     reply = await reply_to(given)
 
@@ -409,7 +419,7 @@ async def test_a_context_that_cannot_be_built_reaches_no_provider() -> None:
     )
 
     with pytest.raises(weft.ContextError):
-        await run(Turn(builder=builder, provider=provider))
+        await run(Turn(request=HI, builder=builder, provider=provider))
 
     assert provider.requests == []
 
@@ -419,7 +429,7 @@ async def test_a_history_that_the_caller_holds_is_shown_but_not_written_to() -> 
     provider = weft.ScriptedProvider(["Hello."])
     builder = weft.ContextBuilder(recipe="omega").with_messages(history)
 
-    await run(Turn(builder=builder, provider=provider))
+    await run(Turn(request=HI, builder=builder, provider=provider))
 
     assert [m.content for m in provider.requests[0].history] == ["before"]
     assert history == [user("before")]

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode
 
 import weft
+from weft.providers.base import collected
 from weft.spans import NOTHING, begin
 from weft.turn.classify import classify
 from weft.turn.trace import ids
@@ -226,7 +227,7 @@ async def test_a_turn_that_is_cancelled_ends_its_spans_wherever_it_is(
         await asyncio.Event().wait()
         return ""
 
-    app.tools.add(wait)
+    app.engine.tools.add(wait)
     provider = weft.ScriptedProvider([weft.Reply(tool_calls=(weft.ToolCall(id="c", name="wait"),))])
 
     async def listen() -> None:
@@ -251,7 +252,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_ends_its_spans(
 ) -> None:
     provider = Echo()
     provider.gate.clear()
-    listening = asyncio.ensure_future(anext(app.stream("hi", provider=provider)))
+    listening = asyncio.ensure_future(collected(app.stream("hi", provider=provider)))
     async with asyncio.timeout(30):
         await provider.asked.wait()
     listening.cancel()
@@ -265,6 +266,7 @@ async def test_who_stops_listening_in_the_middle_and_closes_elsewhere_leaves_not
     app: weft.Assistant, seen: Seen
 ) -> None:
     events = app.stream("hi", session="s", provider=weft.ScriptedProvider("one two three"))
+    assert isinstance(await anext(events), weft.TurnStarted)
     assert isinstance(await anext(events), weft.TextDelta)
     assert not trace.get_current_span().get_span_context().is_valid
 
@@ -354,7 +356,7 @@ async def test_two_turns_at_once_know_their_own_ids_and_forget_them_at_the_end(
         found.setdefault(who, set()).update(await asyncio.create_task(_ids()))
         return await asyncio.to_thread(lambda: str(ids()))
 
-    app.tools.add(look)
+    app.engine.tools.add(look)
 
     async def talk(who: str) -> weft.Reply:
         call = weft.ToolCall(id="c", name="look", arguments={"who": who})

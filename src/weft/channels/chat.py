@@ -11,36 +11,27 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, nullcontext, suppress
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from weft.channels.live_markdown import GrowingText, drawn
 from weft.errors import WeftError
+from weft.gateway.assistant import Assistant
+from weft.gateway.background import take_reminders
 from weft.types.escape import printable
 from weft.types.message import ToolCall
-from weft.types.reply import Event, Reading, TextDelta, ToolFinished, ToolStarted
+from weft.types.reply import Done, Event, Reading, TextDelta, ToolFinished, ToolStarted
+from weft.types.request import TurnRequest
 
 LEAVE = frozenset({"/quit", "/exit"})
+LEAVE_HELP = "\n- `/quit` leaves; so does Ctrl-D."
 _SHOWN = 100
 _CHUNK_BYTES = 65_536
-
-
-class Talk(Protocol):
-    """The other side: what is said to it is answered, and commands are carried out."""
-
-    def is_command(self, text: str) -> bool: ...
-
-    def say(self, text: str) -> AsyncGenerator[Event]: ...
-
-    async def command(self, text: str) -> str: ...
-
-    async def news(self) -> Sequence[str]:
-        """What is to be told unasked: reminders that are due."""
-        ...
 
 
 class TerminalConsent:
@@ -62,38 +53,75 @@ class TerminalConsent:
         return answer.strip().lower() in ("y", "yes", "/yes")
 
 
-async def chat(
-    talk: Talk, lines: AsyncIterator[str], out: Console, err: Console, consent: TerminalConsent | None = None
-) -> int:
-    """Answer every line that comes, until there are no more. How many could not be answered."""
-    failed = 0
-    await _tell(talk, out, err)
-    async for line in lines:
-        text = line.strip()
-        if text in LEAVE:
-            break
-        if not text:
-            continue
-        try:
-            if talk.is_command(text):
-                show(await talk.command(text), out)
-            else:
-                await _stoppable(_answered(talk, text, out, consent), out)
-        except WeftError as error:
-            failed += 1
-            sentence = escape(printable(str(error)))
-            if out.is_terminal:
-                out.print(f"[red]{sentence}[/]")
-            else:
-                err.print(f"weft: {sentence}", soft_wrap=True)
-        await _tell(talk, out, err)
-    return failed
+class Chat:
+    """One conversation at a terminal, or with a program at the other end of a pipe."""
+
+    def __init__(
+        self,
+        assistant: Assistant,
+        request: TurnRequest,
+        out: Console,
+        err: Console,
+        consent: TerminalConsent | None = None,
+    ) -> None:
+        self._assistant, self._request = assistant, request
+        self._out, self._err, self._consent = out, err, consent
+
+    async def run(self, lines: AsyncIterator[str]) -> int:
+        """Answer every line until there are no more. Returns how many could not be answered."""
+        failed = 0
+        await self._remind()
+        async for line in lines:
+            text = line.strip()
+            if text in LEAVE:
+                break
+            if not text:
+                continue
+            try:
+                await _stoppable(self._answer(text), self._out)
+            except WeftError as error:
+                failed += 1
+                self._complain(str(error))
+            await self._remind()
+        return failed
+
+    async def _answer(self, text: str) -> None:
+        """Send a message and show its answer as it comes; go on in the session of that answer."""
+        with GrowingText(self._out) as growing:
+            if self._consent is not None:
+                self._consent.growing = growing
+            async with aclosing(self._assistant.handle(replace(self._request, text=text))) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        self._request = replace(self._request, session=event.reply.session_id)
+                    _show_event(event, growing)
+            if text.lower() == "/help":
+                growing.add(LEAVE_HELP)
+
+    def _complain(self, error: str) -> None:
+        sentence = escape(printable(error))
+        if self._out.is_terminal:
+            self._out.print(f"[red]{sentence}[/]")
+        else:
+            self._err.print(f"weft: {sentence}", soft_wrap=True)
+
+    async def _remind(self) -> None:
+        """Show the reminders that are due. A program that reads a pipe gets them apart from the answers."""
+        store = await self._assistant.store.get()
+        for text in await take_reminders(store, self._request.caller.channel):
+            show(text, self._out if self._out.is_terminal else self._err)
 
 
-async def _tell(talk: Talk, out: Console, err: Console) -> None:
-    """What is to be told unasked; a program that reads a pipe gets it apart from the answers."""
-    for text in await talk.news():
-        show(text, out if out.is_terminal else err)
+def _show_event(event: Event, growing: GrowingText) -> None:
+    match event:
+        case Reading(done, total):
+            growing.wait(f"reading {done:,} of {total:,} tokens")
+        case TextDelta(more):
+            growing.add(more)
+        case ToolStarted(call):
+            growing.line(f"{call.name} {_arguments(call)}", mark="→")
+        case ToolFinished(call, result, failed):
+            growing.line(f"{call.name}: {_start(result)}", mark="✗" if failed else "✓")
 
 
 def show(text: str, out: Console) -> None:
@@ -102,23 +130,6 @@ def show(text: str, out: Console) -> None:
         out.print(drawn(text))
     else:
         out.file.write(f"{text}\n")
-
-
-async def _answered(talk: Talk, text: str, out: Console, consent: TerminalConsent | None) -> None:
-    with GrowingText(out) as growing:
-        if consent is not None:
-            consent.growing = growing
-        async with aclosing(talk.say(text)) as events:
-            async for event in events:
-                match event:
-                    case Reading(done, total):
-                        growing.wait(f"reading {done:,} of {total:,} tokens")
-                    case TextDelta(more):
-                        growing.add(more)
-                    case ToolStarted(call):
-                        growing.line(f"{call.name} {_arguments(call)}", mark="→")
-                    case ToolFinished(call, result, failed):
-                        growing.line(f"{call.name}: {_start(result)}", mark="✗" if failed else "✓")
 
 
 async def _stoppable(work: Awaitable[None], out: Console) -> None:

@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.channels.bind import HERE, is_address, is_everywhere, knows_token, shown
 from weft.channels.http_settings import HttpChannelSettings
+from weft.channels.limits import RateLimit
+from weft.channels.metrics import Metrics
 from weft.channels.problems import problem
-from weft.channels.traffic import Metrics, RateLimit
 
 _log = logging.getLogger(__name__)
 GONE = 499

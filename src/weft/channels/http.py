@@ -6,9 +6,12 @@ On this machine for everybody, elsewhere only for those who know the token.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from typing import Annotated, Any
+from uuid import uuid4
 
 import uvicorn
 from fastapi import FastAPI, Query, Request
@@ -21,29 +24,35 @@ from weft.channels.bind import check_place, listen, shown
 from weft.channels.guard import GONE, OPEN, Guard
 from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_settings import HttpChannelSettings
+from weft.channels.limits import RateLimit
+from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
-from weft.channels.service import Service
 from weft.channels.sse import Live, while_connected
-from weft.channels.traffic import Line, Metrics, RateLimit
-from weft.errors import EmptyMessage, WeftError
+from weft.errors import StoreError, WeftError
+from weft.gateway.assistant import Assistant
+from weft.gateway.engine import DEFAULT_MODEL
+from weft.gateway.stored import Stored
 from weft.providers.base import collected
-from weft.types.ask import Ask
 from weft.types.codec import dump_json, to_dict
 from weft.types.reply import Done, Event
+from weft.types.request import Caller, TurnRequest
+from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
 _LAST_SECONDS = 5
 """So long running answers may go on when the server is told to stop; then they are cancelled."""
+_AGENT = "weft"
+_log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 
 Words = Annotated[str, Query(min_length=1, max_length=2000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
-def make_app(service: Service, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:
+def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:
     """The application that a server runs.
 
     Raises:
@@ -68,7 +77,7 @@ def make_app(service: Service, settings: HttpChannelSettings, *, token: str = ""
     )
     limit = RateLimit(settings.requests_per_minute)
     app.add_middleware(Guard, settings=settings, token=token, metrics=metrics, limit=limit)
-    routes = _Routes(service, Line(settings.at_once, settings.max_waiting), metrics)
+    routes = _Routes(assistant, metrics)
     for path, method, work in routes.all():
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
@@ -83,7 +92,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    service: Service,
+    assistant: Assistant,
     settings: HttpChannelSettings,
     *,
     token: str = "",
@@ -96,7 +105,7 @@ async def serve(
         ConfigError: it must not listen there.
         ChannelError: it cannot.
     """
-    app = make_app(service, settings, token=token)
+    app = make_app(assistant, settings, token=token)
     listening = listen(settings.host, settings.port)
     # Nothing but warnings is logged, and nothing to stdout; headers of proxies are anybody's word.
     config = uvicorn.Config(
@@ -126,8 +135,8 @@ async def _on_gone(_: Request, error: Exception) -> Response:
 class _Routes:
     """What can be asked, each as one method."""
 
-    def __init__(self, service: Service, line: Line, metrics: Metrics) -> None:
-        self._service, self._line, self._metrics = service, line, metrics
+    def __init__(self, assistant: Assistant, metrics: Metrics) -> None:
+        self._assistant, self._metrics = assistant, metrics
 
     def all(self) -> list[tuple[str, str, Callable[..., Any]]]:
         return [
@@ -149,72 +158,82 @@ class _Routes:
 
     async def chat(self, request: Request, body: ChatBody) -> Response:
         """Answer as Chat Completions does, with what is remembered of whom `user` names."""
-        ask = self._known(from_chat(body.plain(), body.user or "owner"))
-        model = ask.model or self._service.models()[0]
+        asked = self._known(from_chat(body.plain(), body.user or "owner"))
+        model = asked.model or DEFAULT_MODEL
         if body.stream:
             usage = body.stream_options is not None and bool(body.stream_options.include_usage)
-            events = chat_stream(self._events(ask), model, include_usage=usage)
+            events = chat_stream(self._events(asked), model, include_usage=usage)
             return Live(events, lambda told: encoded(described(502, told)))
-        reply = await while_connected(request.receive, collected(self._events(ask)))
+        reply = await while_connected(request.receive, collected(self._events(asked)))
         return JsonResponse(chat_answer(reply, new_id("chatcmpl"), model))
 
     async def responses(self, request: Request, body: ResponsesBody) -> Response:
         """Answer as Responses does, with what is remembered of whom `user` names."""
-        ask = self._known(from_responses(body.plain(), body.user or "owner"))
-        model = ask.model or self._service.models()[0]
+        asked = self._known(from_responses(body.plain(), body.user or "owner"))
+        model = asked.model or DEFAULT_MODEL
         if body.stream:
-            return Live(response_stream(self._events(ask), model), _failed_response)
-        reply = await while_connected(request.receive, collected(self._events(ask)))
+            return Live(response_stream(self._events(asked), model), _failed_response)
+        reply = await while_connected(request.receive, collected(self._events(asked)))
         return JsonResponse(response(new_id("resp"), model, reply, item_id=new_id("msg")))
 
     async def models(self) -> Response:
         """The models that can be asked for."""
-        return JsonResponse({"object": "list", "data": [_model(name) for name in self._service.models()]})
+        return JsonResponse(
+            {"object": "list", "data": [_model(name) for name in self._assistant.engine.models]}
+        )
 
     async def model(self, model: str) -> Response:
         """One of them."""
-        if model not in self._service.models():
+        if model not in self._assistant.engine.models:
             raise NotFound(_NO_MODEL, code="model_not_found")
         return JsonResponse(_model(model))
 
     # --- ours
 
     async def turn(self, request: Request, body: TurnBody) -> Response:
-        """Answer a message in a session."""
-        if not body.text.strip():
-            raise EmptyMessage
-        given = Ask(text=body.text, session=body.session, sender=body.sender)
-        ask = await self._service.opened(given)
-        reply = await while_connected(request.receive, collected(self._events(ask)))
-        return JsonResponse({"turn": reply.turn_id, "session": ask.session, "reply": reply.text})
+        """Answer a message or a slash command in a session; without one, in a new session."""
+        asked = replace(_request(body), session=body.session or uuid4().hex, commands=True)
+        reply = await while_connected(request.receive, collected(self._events(asked)))
+        return JsonResponse({"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text})
 
     async def receipt(self, turn_id: str) -> Response:
         """What a turn showed, what lost its place, and why."""
-        found = await self._service.receipt(turn_id)
-        if found is None:
+        store = await self._store()
+        receipt = await store.turns.find(turn_id) if store is not None else None
+        if receipt is None:
             raise NotFound("There is no turn of that id with a receipt.", code="turn_not_found")
-        return JsonResponse(found.to_json())
+        return JsonResponse(receipt.to_json())
 
     async def context(self, body: ContextBody) -> Response:
         """What the model would see with a message. No model is asked."""
-        ask = Ask(text=body.text, session=body.session, sender=body.sender, recipe=body.recipe)
-        return JsonResponse((await self._service.context(ask)).to_json(receipt=True))
+        context = await self._assistant.preview(replace(_request(body), recipe=body.recipe))
+        return JsonResponse(context.to_json(receipt=True))
 
     async def sessions(self, limit: Limit = 100) -> Response:
         """Sessions, the one last used first."""
-        return _told("sessions", await self._service.sessions(limit))
+        store = await self._store()
+        return _rows("sessions", await store.sessions.list(limit=limit) if store is not None else ())
 
     async def blocks(self) -> Response:
         """The blocks of memory, as they are shown to the model."""
-        return _told("blocks", await self._service.blocks())
+        store = await self._store()
+        return _rows("blocks", await store.memory.rendered_blocks(_AGENT) if store is not None else ())
 
     async def search(self, q: Words, limit: Limit = 10) -> Response:
         """What is remembered that bears on a query, best first."""
-        return _told("results", await self._service.search(q, limit))
+        store, options = await self._store(), SearchOptions(limit=limit)
+        return _rows("results", await store.memory.search(_AGENT, q, options) if store is not None else ())
 
     async def health(self) -> Response:
         """Whether the server can answer, and nothing else."""
-        is_ok = await self._service.healthy()
+        is_ok = True
+        try:
+            store = await self._store()
+            if store is not None:
+                await store.sessions.list(limit=1)
+        except StoreError:
+            _log.exception("the store cannot be read")
+            is_ok = False
         return JsonResponse({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
 
     async def metrics(self) -> Response:
@@ -223,26 +242,33 @@ class _Routes:
 
     # --- both
 
-    def _known(self, ask: Ask) -> Ask:
-        if ask.model and ask.model not in self._service.models():
+    def _known(self, request: TurnRequest) -> TurnRequest:
+        if request.model and request.model not in self._assistant.engine.models:
             raise NotFound(_NO_MODEL, code="model_not_found", param="model")
-        return ask
+        return request
 
-    async def _events(self, ask: Ask) -> AsyncGenerator[Event]:
-        """A turn in its place in the line, and counted."""
-        async with self._line.place():
-            with self._metrics.turn() as turn:
-                async with aclosing(self._service.stream(ask)) as events:
-                    async for event in events:
-                        turn.outcome = "answered" if isinstance(event, Done) else ""
-                        yield event
+    async def _store(self) -> Stored | None:
+        return await self._assistant.store.find()
+
+    async def _events(self, request: TurnRequest) -> AsyncGenerator[Event]:
+        """Yield the events of a request, and count its turn."""
+        with self._metrics.turn() as turn:
+            async with aclosing(self._assistant.handle(request)) as events:
+                async for event in events:
+                    turn.outcome = "answered" if isinstance(event, Done) else ""
+                    yield event
+
+
+def _request(body: TurnBody | ContextBody) -> TurnRequest:
+    caller = Caller(agent_id=_AGENT, channel="http", sender_id=body.sender)
+    return TurnRequest(text=body.text, session=body.session, caller=caller)
 
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "weft"}
 
 
-def _told(name: str, rows: Any) -> Response:
+def _rows(name: str, rows: Any) -> Response:
     return JsonResponse(dump_json({name: to_dict(rows)}))
 
 

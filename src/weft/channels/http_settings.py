@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpChannelSettings:
-    """Where the server listens, by which further `names` it is called, and its limits.
-
-    `at_once` turns run side by side, `max_waiting` more wait for them, and others are sent away.
-    """
+    """Where the server listens, by which further `names` it is called, and its limits."""
 
     enabled: bool = True
     token: str = field(default="", repr=False)
@@ -19,5 +16,3 @@ class HttpChannelSettings:
     names: tuple[str, ...] = ()
     max_body_bytes: int = 4 * 1024 * 1024
     requests_per_minute: int = 120
-    at_once: int = 8
-    max_waiting: int = 32

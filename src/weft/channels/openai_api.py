@@ -1,4 +1,4 @@
-"""OpenAI's shapes, both ways and pure: an app's request becomes an `Ask`, our answer what it expects."""
+"""OpenAI's shapes, both ways and pure: an app's request to a `TurnRequest`, our reply to what it expects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 from uuid import uuid4
 
 from weft.errors import ConfigError, EmptyMessage
-from weft.types.ask import Ask
+from weft.gateway.transcript import conversation_name
 from weft.types.message import Message, ToolCall, ToolDefinition
 from weft.types.receipt import Usage
 from weft.types.reply import Reply
+from weft.types.request import Caller, TurnRequest
 from weft.wire.openai import arguments_from, call_from
 
 _FINISH = {"tools": "tool_calls", "max_tokens": "length"}
@@ -22,17 +23,17 @@ _FINISH = {"tools": "tool_calls", "max_tokens": "length"}
 # --- what comes in
 
 
-def from_chat(body: Mapping[str, Any], sender: str) -> Ask:
-    """A request of Chat Completions. The last thing the user said is the message.
+def from_chat(body: Mapping[str, Any], sender: str) -> TurnRequest:
+    """Read a request of Chat Completions. The last thing the user said is the message.
 
     Raises:
         EmptyMessage: the user said nothing.
     """
-    return _ask([_message(one) for one in body["messages"]], body, sender)
+    return _request([_message(one) for one in body["messages"]], body, sender)
 
 
-def from_responses(body: Mapping[str, Any], sender: str) -> Ask:
-    """A request of Responses: a text, or items that are messages, calls and results.
+def from_responses(body: Mapping[str, Any], sender: str) -> TurnRequest:
+    """Read a request of Responses: a text, or items that are messages, calls and results.
 
     Raises:
         EmptyMessage: the user said nothing.
@@ -45,25 +46,27 @@ def from_responses(body: Mapping[str, Any], sender: str) -> Ask:
     said = list(_messages_of(items))
     if instructions := body.get("instructions"):
         said.insert(0, Message(role="system", content=str(instructions)))
-    return _ask(said, body, sender)
+    return _request(said, body, sender)
 
 
-def _ask(said: Sequence[Message], body: Mapping[str, Any], sender: str) -> Ask:
+def _request(said: Sequence[Message], body: Mapping[str, Any], sender: str) -> TurnRequest:
     system = "\n\n".join(m.content for m in said if m.role in ("system", "developer") and m.content)
     rest = [m for m in said if m.role not in ("system", "developer")]
     last = max((at for at, m in enumerate(rest) if m.role == "user" and m.content.strip()), default=None)
     if last is None:
         raise EmptyMessage
-    return Ask(
+    session = str(body.get("session") or (body.get("metadata") or {}).get("session") or "")
+    request = TurnRequest(
         text=rest[last].content,
-        sender=sender,
-        session=str(body.get("session") or (body.get("metadata") or {}).get("session") or ""),
+        caller=Caller(agent_id="weft", channel="http", sender_id=sender),
+        session=session,
         model=str(body.get("model") or ""),
         instructions=system,
         history=tuple(rest[:last]),
         steps=tuple(rest[last + 1 :]),
         tools=() if body.get("tool_choice") == "none" else _tools(body.get("tools") or ()),
     )
+    return request if session else replace(request, session=conversation_name(request))
 
 
 def _message(given: Mapping[str, Any]) -> Message:

@@ -12,9 +12,9 @@ from html import unescape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from weft.channels.base import Submit
 from weft.channels.telegram_text import messages, plain_messages
 from weft.errors import ChannelError
+from weft.gateway.channel import Submit
 from weft.types.envelope import Inbound, Outbound
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Telegram:
     name = "telegram"
 
     def __init__(self, token: str, settings: TelegramSettings) -> None:
-        self._settings = settings
+        self._settings, self.allowed = settings, settings.allowed
         self._sdk: ModuleType = _load()
         self._lines = self._sdk.request.HTTPXRequest(), self._sdk.request.HTTPXRequest()
         self._bot: Bot = self._sdk.Bot(

@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from weft.channels.chat import TerminalConsent, piped_lines, typed_lines
-from weft.channels.chat import chat as converse
+from weft.channels.chat import Chat, TerminalConsent, piped_lines, typed_lines
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, err, out, run, settings
 from weft.compose import connect
-from weft.gateway.commands import is_command, run_command
-from weft.gateway.conversation import Conversation
+from weft.gateway.assistant import Assistant
 from weft.types.escape import printable
-from weft.types.reply import Event
+from weft.types.request import TurnRequest
 
 app = typer.Typer()
 
-_REMEMBERED_LINES = 200
-
-
-class _Talk:
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-
-    def is_command(self, text: str) -> bool:
-        return is_command(text)
-
-    def say(self, text: str) -> AsyncGenerator[Event]:
-        return self._conversation.say(text)
-
-    async def news(self) -> Sequence[str]:
-        return await self._conversation.reminders()
-
-    async def command(self, text: str) -> str:
-        told = await run_command(self._conversation, text)
-        return f"{told}\n- `/quit` leaves; so does Ctrl-D." if text.strip().lower() == "/help" else told
+_CONVERSATION = "chat"
+_RECALLED_LINES = 200
 
 
 @app.command()
@@ -61,15 +41,14 @@ def chat(
         try:
             is_typed = sys.stdin.isatty()
             consent = TerminalConsent(out) if is_typed else None
-            person = replace(PERSON, ask=consent.ask) if consent else PERSON
-            conversation = await Conversation.open(assistant, person, "chat", session_id=session)
-            if new:
-                await conversation.begin_anew()
-            for turn in await conversation.interrupted():
-                told = escape(printable(turn.text))
-                err.print(f"[yellow]This was not answered, because the program ended:[/] {told}")
-            lines = typed_lines(await _greet(conversation), out) if is_typed else piped_lines()
-            return await converse(_Talk(conversation), lines, out, err, consent)
+            caller = replace(PERSON, conversation=_CONVERSATION, ask=consent.ask if consent else None)
+            request = TurnRequest(text="", caller=caller, session=_CONVERSATION, commands=True)
+            request = replace(request, session=await _session(assistant, request, session, new=new))
+            for turn in await assistant.interrupted(request.session):
+                text = escape(printable(turn.text))
+                err.print(f"[yellow]This was not answered, because the program ended:[/] {text}")
+            lines = typed_lines(await _greet(assistant, request.session), out) if is_typed else piped_lines()
+            return await Chat(assistant, request, out, err, consent).run(lines)
         finally:
             await assistant.close()
 
@@ -78,11 +57,25 @@ def chat(
         raise typer.Exit(1)
 
 
-async def _greet(conversation: Conversation) -> list[str]:
-    """Say where we are; what the person said before, for the arrow keys."""
-    newest = await conversation.newest(_REMEMBERED_LINES)
-    info = conversation.provider.info
-    told = f"{len(newest)} messages so far" if newest else "a new session"
-    line = f"{info.provider} ({info.id}) answers; {told}. `/help` lists the commands."
+async def _session(assistant: Assistant, request: TurnRequest, session_id: str, *, new: bool) -> str:
+    """Return the id of the session to talk in: a given one, a new one, or the one of last time."""
+    store, rule = await assistant.store.get(), assistant.engine.builder.recipe.session
+    if session_id:
+        session = await store.sessions.reopen(session_id, rule=rule)
+    else:
+        session = await assistant.engine.open_session(request)
+    if new:
+        caller = request.caller
+        place = (caller.channel, caller.conversation, caller.sender_id)
+        session = await store.sessions.new(*place, agent_id=caller.agent_id, rule=rule)
+    return session.id
+
+
+async def _greet(assistant: Assistant, session_id: str) -> list[str]:
+    """Say where the conversation is. Returns what the person said before, for the arrow keys."""
+    newest = await (await assistant.store.get()).messages.newest(session_id, _RECALLED_LINES)
+    info = assistant.engine.provider.info
+    so_far = f"{len(newest)} messages so far" if newest else "a new session"
+    line = f"{info.provider} ({info.id}) answers; {so_far}. `/help` lists the commands."
     out.print(f"[dim]{escape(printable(line))}[/]")
     return [message.content for message in newest if message.role == "user" and message.origin == "user"]

@@ -18,7 +18,7 @@ from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
 from weft.compose import make_builder, make_embedder
 from weft.compose import open as open_store
 from weft.config import Config
-from weft.gateway.clean import clean
+from weft.gateway.sanitize import clean
 from weft.types.context import Context
 
 app = typer.Typer()

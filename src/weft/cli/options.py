@@ -16,9 +16,9 @@ from rich.markup import escape
 
 from weft.config import Config, load_config
 from weft.errors import StoreError
-from weft.gateway.clean import clean
-from weft.tools.base import Caller
+from weft.gateway.sanitize import clean
 from weft.types.escape import printable
+from weft.types.request import Caller
 
 T = TypeVar("T")
 

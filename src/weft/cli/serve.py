@@ -15,16 +15,16 @@ from typing import Annotated
 
 import typer
 
-from weft.channels.base import Channel
 from weft.channels.bind import check_place
 from weft.cli.logs import log_to_stderr
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
-from weft.compose import connect, http_token, make_channels, make_folder, make_service
+from weft.compose import connect, http_token, make_channels, make_folder
 from weft.config import Config, LogFormat, LogLevel
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.assistant import Assistant
-from weft.gateway.background import learn_from_idle, tell_tasks, tidy_up
-from weft.gateway.dispatcher import Gateway
+from weft.gateway.background import delete_old_mail, fire_tasks, learn_from_idle
+from weft.gateway.channel import Channel
+from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream, watch
 
 app = typer.Typer()
@@ -107,25 +107,26 @@ async def _stay_on(config: Config, assistant: Assistant, channels: list[Channel]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
+    engine = assistant.engine
     # Nobody writes to us over the terminal here; but what a stream tells its owner is read in `weft chat`.
-    allowed = {"telegram": config.telegram.allowed, PERSON.channel: (PERSON.sender_id,)}
-    gateway = Gateway(assistant, channels, allowed=allowed, settings=config.gateway)
-    await gateway.resume()
-    _say(f"{assistant.choice.provider} answers ({assistant.provider.info.id}): {assistant.choice.why}")
-    work = [channel.run(gateway.submit) for channel in channels]
+    assistant.allowed[PERSON.channel] = (PERSON.sender_id,)
+    dispatcher = Dispatcher(assistant, channels)
+    await dispatcher.resume()
+    _say(f"{engine.choice.provider} answers ({engine.provider.info.id}): {engine.choice.why}")
+    work = [channel.run(dispatcher.submit) for channel in channels]
     for channel in channels:
         _say(f"{channel.name} is open")
     work += [
-        gateway.deliver(),
-        tell_tasks(assistant, gateway.look_again, stopped, acting=_readable(channels)),
-        learn_from_idle(assistant, config.learn, stopped),
-        tidy_up(assistant, stopped),
+        dispatcher.deliver(),
+        fire_tasks(assistant.store, dispatcher.look_again, stopped, acting=_readable(channels)),
+        learn_from_idle(engine, config.learn, stopped),
+        delete_old_mail(assistant.store, stopped),
     ]
     for each in config.streams:
-        work.append(watch(Stream(each, assistant, gateway.submit), stopped))
+        work.append(watch(Stream(each, assistant.store, dispatcher.submit), stopped))
         whom = f"{each.channel}:{each.sender}"
         _say(f"the stream {each.name!r} watches {each.place} every {each.seconds:g} s for {whom}")
-    layers = assistant.builder.recipe.layers
+    layers = engine.builder.recipe.layers
     if config.streams and not any((one.source, one.kind) == ("blocks", "working") for one in layers):
         _say("this recipe shows no working blocks: what a stream tells comes without its text")
     if config.http.enabled:
@@ -137,7 +138,7 @@ async def _stay_on(config: Config, assistant: Assistant, channels: list[Channel]
     _say("stopping: running turns come to their end")
     for channel in channels:
         await channel.stop()
-    await gateway.stop()
+    await dispatcher.stop()
     for channel in channels:
         await channel.close()
     for ended in await asyncio.gather(*parts, return_exceptions=True):
@@ -177,7 +178,7 @@ async def _listen(config: Config, assistant: Assistant, stopped: asyncio.Event) 
     from weft.channels.http import serve as serve_http  # noqa: PLC0415 - half a second that `--help` must not pay
 
     await serve_http(
-        make_service(assistant, config),
+        assistant,
         config.http,
         token=http_token(config),
         stopped=stopped,

@@ -72,20 +72,20 @@ async def _context(conversation: Conversation, rest: str) -> str:
 
 
 async def _receipt(conversation: Conversation, rest: str) -> str:
-    receipt = conversation.receipt or await conversation.last_receipt()
+    receipt = await conversation.last_receipt()
     return _table(receipt) if receipt else "Nothing was answered yet."
 
 
 async def _model(conversation: Conversation, rest: str) -> str:
     if rest:
-        conversation.provider = conversation.app.provider_named(rest, conversation.provider.info)
+        conversation.provider = conversation.engine.provider_named(rest, conversation.provider.info)
     info = conversation.provider.info
     window = f", which reads {info.max_tokens:,} tokens" if info.max_tokens else ""
     return f"{info.provider} answers with `{info.id}`{window}."
 
 
 async def _recipe(conversation: Conversation, rest: str) -> str:
-    recipe = conversation.app.builder.recipe
+    recipe = conversation.engine.builder.recipe
     layers = ", ".join(dict.fromkeys(layer.source for layer in recipe.layers))
     return f"**{recipe.name}**: {recipe.description}\n\nIts layers: {layers}."
 

@@ -1,4 +1,4 @@
-"""Asking a person to agree, in the middle of a turn, where they are: their next yes or no is the answer."""
+"""Asking a person for consent in the middle of a turn: their next yes or no is the answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _NO = frozenset({"/no", "no", "n"})
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingQuestion:
     """A question that waits for a yes or a no. An answer may name it, so that an old button means nothing.
 
-    Until it `is_seen` only such an answer counts: a bare yes is one to something else.
+    Until the question `is_visible` only an answer that names it counts: a bare yes answers something else.
     """
 
     id: str = field(default_factory=lambda: uuid4().hex[:8])
-    is_seen: bool = False
+    is_visible: bool = False
     answer: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
@@ -29,10 +29,10 @@ class Asked:
     def no(self) -> str:
         return f"/no {self.id}"
 
-    def settle(self, text: str) -> bool:
-        """Take a message as the answer, if it is one to this question."""
+    def take(self, text: str) -> bool:
+        """Take a message as the answer. Returns whether it is one to this question."""
         word, *more = text.lower().split() or [""]
-        if word not in _YES | _NO or more not in ([], [self.id]) or not (more or self.is_seen):
+        if word not in _YES | _NO or more not in ([], [self.id]) or not (more or self.is_visible):
             return False
         self.end(agreed=word in _YES)
         return True

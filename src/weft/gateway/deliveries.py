@@ -7,54 +7,23 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Literal, Protocol
 
 from weft.errors import ChannelError, StoreError
-from weft.gateway.assistant import Assistant
+from weft.gateway.channel import Channel
+from weft.gateway.lazy_store import LazyStore
+from weft.gateway.settings import GatewaySettings
 from weft.types.delivery import Delivery
-from weft.types.envelope import Outbound
 
 _log = logging.getLogger(__name__)
 
 DOUBTFUL = "I was interrupted while I was sending you an answer. If it did not arrive, write `/last`."
 
 
-class Channel(Protocol):
-    """The part of a channel that is used here; see `channels/base.py`."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def send(self, message: Outbound) -> None: ...
-
-    async def typing(self, conversation: str) -> None: ...
-
-    async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewaySettings:
-    """How many turns run at once, how many messages of one conversation may wait, and for how long to try.
-
-    A message that comes `while_running` a turn of its conversation waits for its own turn, or it steers: the
-    model reads it before its next round. A question to agree to something is a no after `consent_seconds`.
-    """
-
-    at_once: int = 8
-    max_waiting: int = 20
-    while_running: Literal["wait", "steer"] = "wait"
-    consent_seconds: float = 300.0
-    typing_seconds: float = 4.0
-    attempts: int = 8
-    stop_seconds: float = 60.0
-
-
 class Deliveries:
     """Sends what is in the outbox. It is marked there before it is sent, and again after."""
 
-    def __init__(self, app: Assistant, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
-        self._app, self._channels, self._settings = app, channels, settings
+    def __init__(self, store: LazyStore, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
+        self._store, self._channels, self._settings = store, channels, settings
         self._outgoing: set[asyncio.Task[None]] = set()
         self._busy: set[tuple[str, str]] = set()
         self._looking = asyncio.Lock()
@@ -87,7 +56,7 @@ class Deliveries:
 
     async def _send_all(self) -> int:
         """Begin to send what is due; how much that is."""
-        store = await self._app.store.get()
+        store = await self._store.get()
         async with self._looking:
             due = await store.mailbox.due(time.time(), self._channels, busy=self._busy)
             for delivery in due:
@@ -109,13 +78,13 @@ class Deliveries:
             _log.warning("what became of an answer could not be kept: %s", error)
         except Exception:  # noqa: BLE001 - one answer must not take the others with it
             _log.exception("an answer could not be delivered")
-            await (await self._app.store.get()).mailbox.undeliverable(delivery.id)
+            await (await self._store.get()).mailbox.undeliverable(delivery.id)
         finally:
             self._busy.discard((delivery.message.channel, delivery.message.conversation))
             self.look()
 
     async def _send(self, delivery: Delivery) -> None:
-        post, channel = (await self._app.store.get()).mailbox, self._channels.get(delivery.message.channel)
+        post, channel = (await self._store.get()).mailbox, self._channels.get(delivery.message.channel)
         try:
             if channel is None:
                 raise ChannelError(f"There is no channel {delivery.message.channel!r} here.")

@@ -13,7 +13,7 @@ _SHOWN = 60
 
 async def show_facts(conversation: Conversation, rest: str) -> str:
     """What is known about the person."""
-    store = await conversation.app.store.get()
+    store = await conversation.engine.store.get()
     facts = await store.facts.list(conversation.caller.sender)
     lines = [f"- **{one_line(fact.key)}**: {one_line(fact.value)}" for fact in facts]
     return "\n".join(lines) or "I know nothing about you yet."
@@ -23,7 +23,7 @@ async def forget_fact(conversation: Conversation, rest: str) -> str:
     """Forget one thing about the person."""
     if not rest:
         return "Say what to forget: `/forget KEY`. `/facts` lists the keys."
-    store = await conversation.app.store.get()
+    store = await conversation.engine.store.get()
     if not await store.facts.delete(conversation.caller.sender, rest):
         raise StoreError(f"I know nothing about you under {rest!r}: `/facts` lists what I know.")
     return f"Forgotten: {one_line(rest)}."
@@ -31,7 +31,7 @@ async def forget_fact(conversation: Conversation, rest: str) -> str:
 
 async def show_memory(conversation: Conversation, rest: str) -> str:
     """The blocks of the assistant's memory, or the text of one."""
-    store, agent = await conversation.app.store.get(), conversation.caller.agent_id
+    store, agent = await conversation.engine.store.get(), conversation.caller.agent_id
     if rest:
         text = await store.memory.get_rendered_content(agent, rest)
         if text is None:
@@ -48,7 +48,7 @@ async def show_memory(conversation: Conversation, rest: str) -> str:
 
 async def undo_memory(conversation: Conversation, rest: str) -> str:
     """Take the last change of memory back: of one block, or of the one that was changed last."""
-    store, agent = await conversation.app.store.get(), conversation.caller.agent_id
+    store, agent = await conversation.engine.store.get(), conversation.caller.agent_id
     label = rest
     if not label:
         blocks = await store.memory.list_blocks(agent)
@@ -64,7 +64,7 @@ async def undo_memory(conversation: Conversation, rest: str) -> str:
 
 async def show_tasks(conversation: Conversation, rest: str) -> str:
     """What is pending for the person."""
-    store = await conversation.app.store.get()
+    store = await conversation.engine.store.get()
     tasks = await store.tasks.list(conversation.caller.sender)
     return "\n".join(f"- {line(task)}" for task in tasks) or "Nothing is pending."
 
@@ -73,7 +73,7 @@ async def cancel_task(conversation: Conversation, rest: str) -> str:
     """Cancel a task by the start of its id."""
     if not rest:
         return "Say which one: `/cancel ID`. `/tasks` lists them."
-    store = await conversation.app.store.get()
+    store = await conversation.engine.store.get()
     return f"Cancelled {(await store.tasks.cancel(conversation.caller.sender, rest))[:8]}."
 
 
@@ -85,7 +85,7 @@ async def show_last(conversation: Conversation, rest: str) -> str:
 
 async def show_skills(conversation: Conversation, rest: str) -> str:
     """What the assistant knows how to do, and why other skills are not used."""
-    builder = conversation.app.builder
+    builder = conversation.engine.builder
     skills = await builder.files.load_skills(builder.recipe)
     lines = [f"- **{one_line(one.name)}**: {one_line(one.description)}" for one in skills.found]
     lines += [f"- {one_line(one.name)} is not used: {one_line(one.reason)}" for one in skills.left_out]
@@ -94,12 +94,12 @@ async def show_skills(conversation: Conversation, rest: str) -> str:
 
 async def show_status(conversation: Conversation, rest: str) -> str:
     """Where the conversation is: session, model, recipe, size."""
-    info, app = conversation.provider.info, conversation.app
+    info, engine = conversation.provider.info, conversation.engine
     receipt = (await conversation.context("(your next message)")).receipt
     lines = [
         f"- session `{conversation.session.id}`, begun {conversation.session.created_at:%Y-%m-%d %H:%M}",
-        f"- {info.provider} answers with `{info.id}`: {app.choice.why}",
-        f"- recipe {app.builder.recipe.name}",
+        f"- {info.provider} answers with `{info.id}`: {engine.choice.why}",
+        f"- recipe {engine.builder.recipe.name}",
     ]
     if receipt is not None:
         lines.append(f"- the next message would take {receipt.total_tokens:,} of {receipt.limit:,} tokens")
@@ -108,5 +108,5 @@ async def show_status(conversation: Conversation, rest: str) -> str:
 
 async def reload(conversation: Conversation, rest: str) -> str:
     """Read files and skills anew."""
-    conversation.app.builder.reload()
+    conversation.engine.builder.reload()
     return "Instructions, memory files and skills are read anew with the next message."

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weft.errors import ChannelError, WeftError
-from weft.gateway.assistant import Assistant, Kept
 from weft.gateway.background import pause, unless_stopped
-from weft.gateway.clean import sanitise
 from weft.gateway.feed import Entry, Feed
+from weft.gateway.lazy_store import LazyStore
+from weft.gateway.sanitize import sanitize
+from weft.gateway.stored import Stored
 from weft.gateway.stream_settings import StreamSettings
 from weft.types.envelope import Inbound, Seen, notice_id
 from weft.types.escape import one_line
@@ -164,8 +165,8 @@ class FeedSource:
 class Stream:
     """One folder or feed, and the person who is told what is new there."""
 
-    def __init__(self, settings: StreamSettings, app: Assistant, submit: Submit) -> None:
-        self.settings, self._app, self._submit = settings, app, submit
+    def __init__(self, settings: StreamSettings, store: LazyStore, submit: Submit) -> None:
+        self.settings, self._store, self._submit = settings, store, submit
         self.origin = (Origin.IMPORT if settings.folder else Origin.WEB).value
         self._source: Source
         if settings.folder:
@@ -184,7 +185,7 @@ class Stream:
         Raises:
             WeftError: it was not possible now; nothing counts as told that was not.
         """
-        name, store = self.settings.name, await self._app.store.get()
+        name, store = self.settings.name, await self._store.get()
         if await store.streams.is_waiting(name):
             return 0
         known = await store.streams.seen(name, self._where)
@@ -197,7 +198,7 @@ class Stream:
         self._source.keep()
         return told
 
-    async def _tell(self, store: Kept, news: Sequence[Found]) -> int:
+    async def _tell(self, store: Stored, news: Sequence[Found]) -> int:
         if not news:
             return 0
         blocks = {info.label: info for info in await store.memory.list_blocks(AGENT)}
@@ -232,7 +233,7 @@ class Stream:
         )
         return await self._submit(notice, seen)
 
-    async def _keep(self, store: Kept, one: Found, blocks: Mapping[str, BlockInfo]) -> tuple[str, str]:
+    async def _keep(self, store: Stored, one: Found, blocks: Mapping[str, BlockInfo]) -> tuple[str, str]:
         """Put a text into its block, which is made if there is none; the block's id and label.
 
         A block of that label that somebody else made is left alone: then the label is another one.
@@ -254,7 +255,7 @@ class Stream:
             )
         else:
             block_id, limit = info.id, min(info.char_limit, CHAR_LIMIT * 2)
-        text = sanitise(one.text).text if one.text.strip() else ""
+        text = sanitize(one.text).text if one.text.strip() else ""
         await store.memory.update_block_text(AGENT, label, cut(text, limit, one.chars), is_system=True)
         return block_id, label
 
@@ -265,7 +266,7 @@ class Stream:
                 _log.warning("the stream %s names a block %r that is not there", self.settings.name, label)
         return tuple(blocks[label].id for label in self.settings.blocks if label in blocks)
 
-    async def _let_go(self, store: Kept) -> None:
+    async def _let_go(self, store: Stored) -> None:
         """Delete the blocks that were written longest ago, beyond those that are kept."""
         old = set(await store.streams.oldest_blocks(self.settings.name, MOST_BLOCKS))
         if not old:

@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from weft.types.message import ToolDefinition
-
-Ask = Callable[[str], Awaitable[bool]]
-"""Puts a question to a person and tells whether they agree."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """For whom a tool runs, and where: it comes from the program, never from the model.
-
-    `conversation` is the place in the channel. `ask` puts a question to the person there and tells whether
-    they agree; without it nobody can be asked, and nobody agrees.
-    """
-
-    agent_id: str = ""
-    channel: str = ""
-    sender_id: str = ""
-    session_id: str = ""
-    conversation: str = ""
-    ask: Ask | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def sender(self) -> str:
-        return f"{self.channel}:{self.sender_id}"
-
+from weft.types.request import Caller
 
 Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 """Does the work and returns what the model reads. A ToolError is a failure that the model reads."""

@@ -10,9 +10,10 @@ from weft.errors import StoreError, ToolError
 from weft.memory.permission import Action, ConsentRequest
 from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.function import tool_from
 from weft.types.escape import one_line
+from weft.types.request import Caller
 
 SOURCE = "Weft itself"
 _PAGE = 16_000

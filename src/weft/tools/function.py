@@ -16,8 +16,9 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weft.errors import ToolError, did_you_mean
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.types.message import ToolDefinition
+from weft.types.request import Caller
 
 _TYPES: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _ARGUMENT = re.compile(r"^ {4}(\w+)(?: *\([^)]*\))?: *(.*)$")

@@ -12,9 +12,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import ToolError
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.mcp_process import McpProcess, McpSettings
 from weft.types.message import McpServer, ToolDefinition
+from weft.types.request import Caller
 from weft.workspace.skills import Skills
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ToolError
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
 from weft.tools.execute import ToolEnvironment, run
 from weft.tools.process import ExecutionSettings
@@ -21,6 +21,7 @@ from weft.types.escape import one_line
 from weft.types.message import ToolDefinition
 from weft.types.recipe import Reload
 from weft.types.redacted import Redacted
+from weft.types.request import Caller
 from weft.workspace.files import FileAt, FileReader, FileText, file_at
 from weft.workspace.skills import Skill, Skills
 

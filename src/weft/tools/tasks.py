@@ -7,10 +7,11 @@ from datetime import datetime
 
 from weft.errors import ToolError
 from weft.store.people import PeopleTasks
-from weft.tools.base import Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.function import tool_from
 from weft.types.escape import one_line
 from weft.types.memory import Task
+from weft.types.request import Caller
 
 SOURCE = "Weft itself"
 _UNTOLD = "They cannot be told unasked here: it stays in their list of pending tasks until it is cancelled."

@@ -16,12 +16,13 @@ from time import monotonic
 from weft.errors import WeftError, did_you_mean
 from weft.spans import NOTHING, Span
 from weft.store.base import Turns
-from weft.tools.base import Ask, Caller, Tool
+from weft.tools.base import Tool
 from weft.tools.registry import Offered
 from weft.tools.rules import RuleWatch
 from weft.turn.trace import calling
 from weft.types.message import Message, ToolCall
 from weft.types.reply import Event, Reply, ToolFinished, ToolStarted
+from weft.types.request import AskConsent, Caller
 from weft.types.rules import ToolRule
 from weft.wire import clean
 
@@ -62,7 +63,7 @@ class _Clock:
     def left(self) -> float:
         return self._seconds if self._asking else self._end - monotonic()
 
-    def stopped_while(self, ask: Ask | None) -> Ask | None:
+    def stopped_while(self, ask: AskConsent | None) -> AskConsent | None:
         if ask is None:
             return None
 
@@ -87,10 +88,10 @@ class ToolRunner:
         rules: Iterable[ToolRule] = (),
         limits: ToolLimits,
         caller: Caller,
-        kept: Turns | None = None,
+        turns: Turns | None = None,
         span: Span = NOTHING,
     ) -> None:
-        self._offered, self._limits, self._caller, self._kept = offered, limits, caller, kept
+        self._offered, self._limits, self._caller, self._turns = offered, limits, caller, turns
         self._span = span
         self._watch = RuleWatch(rules)
         self.warnings = (*offered.warnings, *self._watch.unmet([d.name for d in offered.definitions]))
@@ -225,8 +226,8 @@ class ToolRunner:
         if len(text) <= shown:
             return text or "(no output)"
         how = "the rest was not kept"
-        if self._kept is not None and self._caller.session_id:
-            result_id = await self._kept.keep_result(self._caller.session_id, tool, text)
+        if self._turns is not None and self._caller.session_id:
+            result_id = await self._turns.keep_result(self._caller.session_id, tool, text)
             how = f"all of it is kept as {result_id}"
             if "read_result" in self._offered.tools:
                 how += f', and read_result(id="{result_id}", offset={shown}) shows more'

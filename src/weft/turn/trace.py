@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from weft.providers.base import Provider
 from weft.spans import NOTHING, Span, Value, begin
-from weft.tools.base import Caller
 from weft.turn.journal import Journal
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
@@ -22,6 +21,7 @@ from weft.types.message import ToolCall
 from weft.types.receipt import Usage
 from weft.types.redacted import Content
 from weft.types.reply import Done, Event, Reply
+from weft.types.request import Caller
 
 _log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class TurnTrace:
             "input_tokens": self._used.input_tokens,
             "output_tokens": self._used.output_tokens,
             "cached_tokens": self._used.cached_tokens,
-            "text": Content(self._journal.asked.content),
+            "text": Content(self._journal.message.content),
         }
         if error is not None:
             told |= {"error": type(error).__name__, "reason": Content(str(error))}

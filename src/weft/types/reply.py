@@ -13,10 +13,10 @@ from weft.types.receipt import Receipt, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Json):
-    """One complete answer of a model. The receipt is there when a turn asked for it.
+    """One complete answer. The receipt is there when a turn asked for it.
 
-    `notes` says what was mended in the request so that the provider takes it; `turn_id` names the turn in
-    the store, if it was kept.
+    `notes` says what was repaired in the request so that the provider takes it. `turn_id` and `session_id`
+    name the stored turn and its session; a command has a session and no turn.
     """
 
     text: str = ""
@@ -27,6 +27,15 @@ class Reply(Json):
     provider_data: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     receipt: Receipt | None = field(default=None, compare=False)
+    turn_id: str = ""
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The message is stored and its turn runs. Always the first event of a turn."""
+
+    session_id: str = ""
     turn_id: str = ""
 
 
@@ -68,4 +77,4 @@ class ToolFinished:
     failed: bool = False
 
 
-Event = Reading | TextDelta | ToolStarted | ToolFinished | Done
+Event = TurnStarted | Reading | TextDelta | ToolStarted | ToolFinished | Done

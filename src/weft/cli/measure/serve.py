@@ -202,7 +202,8 @@ async def _weft(home: Path, load: Load) -> AsyncIterator[_Server]:
     replies = json.dumps([_REPLY] * (load.sessions * (load.turns + 1) + _WARM_UP))
     config = (
         f'provider = "scripted"\n[scripted]\nreplies = {replies}\ndelay_seconds = {load.delay_ms / 1000}\n'
-        f"[http]\nport = 0\nrequests_per_minute = 1000000000\nat_once = {load.at_once}\n"
+        f"[http]\nport = 0\nrequests_per_minute = 1000000000\n"
+        f"[gateway]\nat_once = {load.at_once}\n"
     )
     async with _running(("-m", "weft", "serve"), home, config) as server:
         yield server

@@ -1,68 +1,20 @@
-"""How much goes on: how often somebody may ask, how many turns run at once, and numbers of all that."""
+"""Numbers about requests and turns, in the text format of Prometheus."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from weft.errors import ChannelError
-
-_MOST_CLIENTS = 4096
 _BUCKETS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-
-
-class RateLimit:
-    """So many requests a minute for each client; unused ones add up to a minute's worth."""
-
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._clock = per_minute, clock
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def wait_seconds(self, client: str) -> int:
-        """Take one request; 0, or in how many seconds there will be one to take."""
-        if not self._most:
-            return 0
-        now, rate = self._clock(), self._most / 60
-        left, since = self._left.pop(client, (float(self._most), now))
-        left = min(self._most, left + (now - since) * rate)
-        wait = 0 if left >= 1 else math.ceil((1 - left) / rate)
-        self._left[client] = (left if wait else left - 1, now)
-        if len(self._left) > _MOST_CLIENTS:  # the one that has been silent for longest
-            self._left.pop(next(iter(self._left)))
-        return wait
-
-
-class Line:
-    """Turns that run side by side, and a line of those that wait."""
-
-    def __init__(self, at_once: int, max_waiting: int) -> None:
-        self._room, self._most_waiting = asyncio.Semaphore(max(at_once, 1)), max_waiting
-        self._waiting = 0
-
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Raises ChannelError if the line is full."""
-        if self._room.locked() and self._waiting >= self._most_waiting:
-            raise ChannelError("Too many others are waiting for an answer: ask again in a moment.", retry=1)
-        self._waiting += 1
-        try:
-            await self._room.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._room.release()
 
 
 @dataclass(slots=True)
 class Counted:
-    """A turn that runs. Whoever has its answer may stop listening: it is answered all the same."""
+    """A running turn. A client may disconnect once it has the answer: the turn counts as answered."""
 
     outcome: str = ""
 

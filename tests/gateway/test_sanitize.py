@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 
 import weft
-from weft.gateway.clean import Cleaned, clean
+from weft.gateway.sanitize import SafeText, clean
 
 
 @pytest.mark.parametrize("text", ["hi", "  hi\n", "Ω 🐙 \x01 <|im_start|> [System]", "\ufffd", "\u200b"])
 def test_what_can_be_sent_is_not_touched(text: str) -> None:
-    assert clean(text) == Cleaned(text)
+    assert clean(text) == SafeText(text)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_cleaned_message_can_always_be_written_and_cleaning_it_again_changes_n
         return
 
     assert found.text.encode("utf-8")
-    assert clean(found.text) == Cleaned(found.text)
+    assert clean(found.text) == SafeText(found.text)

@@ -1,0 +1,215 @@
+"""The engine of an assistant: it turns a request into a `Turn`, over the parts that the settings chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from weft.errors import ConfigError, did_you_mean
+from weft.gateway.lazy_store import LazyStore
+from weft.gateway.recall_gate import needs_of
+from weft.gateway.stored import Stored
+from weft.gateway.transcript import COMPARED, match
+from weft.providers.base import Provider
+from weft.providers.choose import Choice
+from weft.tools.base import Tool
+from weft.tools.registry import ToolRegistry
+from weft.turn.build import ContextBuilder
+from weft.turn.fold import nobody, summarizer
+from weft.turn.run import Turn, TurnSettings, prepare
+from weft.types.context import Context
+from weft.types.limits import ModelInfo
+from weft.types.message import Message
+from weft.types.recipe import Recipe
+from weft.types.request import OWNER, Caller, TurnRequest
+from weft.types.session import Session, SessionRule
+
+DEFAULT_MODEL = "weft"
+"""The name under which apps ask for the model of the settings, whichever that is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """Everything that answers: a model, a recipe's builder, tools and the store.
+
+    `builtin_tools` makes Weft's own tools for a recipe, `find_provider` another model by its name, and
+    `find_builder` the builder of another recipe; a program may leave the last two out.
+    """
+
+    choice: Choice
+    provider: Provider
+    builder: ContextBuilder
+    store: LazyStore
+    tools: ToolRegistry = field(default_factory=ToolRegistry)
+    builtin_tools: Callable[[Stored, Recipe], Sequence[Tool]] = lambda store, recipe: ()
+    settings: TurnSettings = TurnSettings()
+    find_provider: Callable[[str, ModelInfo], Provider] | None = None
+    find_builder: Callable[[str], ContextBuilder] | None = None
+    _providers: dict[str, Provider] = field(default_factory=dict)
+    _ratios: dict[str, float] = field(default_factory=dict)
+    _builtin: dict[str, Sequence[Tool]] = field(default_factory=dict)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that apps may ask for."""
+        return tuple(dict.fromkeys((DEFAULT_MODEL, self.provider.info.id or DEFAULT_MODEL)))
+
+    async def turn(self, request: TurnRequest, provider: Provider | None = None) -> Turn:
+        """Prepare the turn of a request whose caller has its session.
+
+        Raises:
+            ConfigError: there is no such recipe or model.
+        """
+        store = await self._store(request, create=True)
+        turn = self._plain_turn(request, store, provider or self._provider_for(request))
+        turn = replace(turn, model=await self._model(store, turn.provider.info))
+        if request.history is None or store is None or not request.session:
+            return turn
+        log = await store.messages.newest(request.caller.session_id, COMPARED)
+        exchange = (Message(role="user", content=request.text), *request.steps)
+        known = match(log, request.history, exchange)
+        new = request.steps[max(known.count - 1, 0) :]
+        logged = 1 + len(known.steps) if known.count else 0
+        return replace(turn, request=replace(request, steps=(*known.steps, *new)), logged=logged)
+
+    async def preview(self, request: TurnRequest, provider: Provider | None = None) -> Context:
+        """Build what the model would see. No model is asked, and no session is created.
+
+        Raises:
+            ConfigError: there is no such recipe or model.
+        """
+        store = await self._store(request, create=False)
+        session = await self.find_session(store, request) if store is not None else None
+        caller = replace(request.caller, session_id=session.id if session else "")
+        request = replace(request, caller=caller)
+        turn = self._plain_turn(request, store, provider or self._provider_for(request))
+        model = await self._model(store, turn.provider.info)
+        return await prepare(replace(turn, model=model, builder=turn.builder.with_summarizer(nobody)))
+
+    async def find_session(self, store: Stored, request: TurnRequest) -> Session | None:
+        """Find the open session of a request: by its id, or by the name of the conversation.
+
+        The id of somebody else's session is a name like any other: it leads to a session of the caller's own.
+        """
+        if not request.session:
+            return None
+        caller, rule, now = request.caller, self.builder.recipe.session, datetime.now(UTC)
+        place = (request.session, caller.channel, caller.sender_id)
+        by_id, by_name = await store.sessions.find_either(*place, rule=rule)
+        if by_id is not None and _may_enter(by_id, caller, rule):
+            if rule.goes_on(by_id, now):
+                return by_id
+            # It was closed or idle: whatever follows on it is in its conversation.
+            place = (caller.channel, by_id.conversation, caller.sender_id)
+            by_name = await store.sessions.find_open(*place, rule=rule)
+        return by_name if by_name is not None and rule.goes_on(by_name, now) else None
+
+    async def open_session(self, request: TurnRequest) -> Session:
+        """Return the open session of a request; create one if there is none."""
+        store, caller, rule = await self.store.get(), request.caller, self.builder.recipe.session
+        session = await self.find_session(store, request)
+        if session is not None:
+            return session  # only a new session waits for the disk
+        closed = await store.sessions.find(request.session)
+        is_own = closed is not None and _may_enter(closed, caller, rule)
+        name = closed.conversation if closed is not None and is_own else request.session
+        return await store.sessions.find_or_create(
+            caller.channel, name, caller.sender_id, agent_id=caller.agent_id, rule=rule
+        )
+
+    def learn_ratio(self, model: str, ratio: float) -> None:
+        """Remember how many tokens of a model ours are, as its provider reported."""
+        self._ratios[model] = ratio
+
+    def provider_named(self, name: str, current: ModelInfo) -> Provider:
+        """Return another model: `PROVIDER`, `PROVIDER:MODEL`, or a model of the current provider.
+
+        Raises:
+            ConfigError: there is none of that name.
+        """
+        if self.find_provider is None:
+            raise ConfigError("This assistant was given its model by a program: it cannot be changed here.")
+        key = f"{current.provider} {name}"  # the same name is another model at another provider
+        if key not in self._providers:
+            self._providers[key] = self.find_provider(name, current)
+        return self._providers[key]
+
+    async def close(self) -> None:
+        """Close models, tool servers and the store. What fails to close does not keep the others."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.store.close)
+            stack.push_async_callback(self.tools.close)
+            for provider in (*self._providers.values(), self.provider):
+                stack.push_async_callback(provider.close)
+
+    def _plain_turn(self, request: TurnRequest, store: Stored | None, provider: Provider) -> Turn:
+        """Put a turn together: memory where there is some, a place in the log with a session."""
+        caller, builder, tools = request.caller, self._builder_for(request), self.tools
+        if store is not None:
+            builder = builder.with_store(store).with_activity(store.activity)
+            tools = tools.joined(self._builtin_for(store, builder.recipe)) if request.session else tools
+        if request.history is not None:
+            builder = builder.with_messages(request.history)
+        if request.instructions:
+            builder = builder.with_base_instructions(request.instructions)
+        if request.blocks:
+            builder = builder.with_batch_blocks(request.blocks)
+        summarize = summarizer(provider, model=builder.recipe.history.summarization_model)
+        return Turn(
+            request=request,
+            builder=builder.for_agent(caller.agent_id)
+            .for_sender(caller.channel, caller.sender_id)
+            .with_session(caller.session_id)
+            .with_needs(needs_of(request.text, builder.recipe.recall_gate))
+            .with_summarizer(summarize),
+            provider=provider,
+            provider_reason=self._reason(provider),
+            tools=tools.led_by(request.tools) if request.tools else tools,
+            settings=self.settings,
+            turns=store.turns if store is not None and request.session else None,
+        )
+
+    def _builder_for(self, request: TurnRequest) -> ContextBuilder:
+        own = self.builder.recipe.name
+        if request.recipe in ("", own):
+            return self.builder
+        if self.find_builder is None:
+            raise ConfigError(f"This assistant has the recipe {own!r} and no other: leave it out.")
+        return self.find_builder(request.recipe)
+
+    def _provider_for(self, request: TurnRequest) -> Provider:
+        if request.model and request.model not in self.models:
+            known = did_you_mean(request.model, self.models)
+            raise ConfigError(f"There is no model {request.model!r} here: {known}")
+        return self.provider
+
+    def _builtin_for(self, store: Stored, recipe: Recipe) -> Sequence[Tool]:
+        if recipe.name not in self._builtin:
+            self._builtin[recipe.name] = self.builtin_tools(store, recipe)
+        return self._builtin[recipe.name]
+
+    async def _store(self, request: TurnRequest, *, create: bool) -> Stored | None:
+        """Return the store: created for a session, only read where the recipe wants its memory."""
+        if request.session and create:
+            return await self.store.get()
+        reads = request.session or self._builder_for(request).recipe.ask == "layers"
+        return await self.store.find() if reads else None
+
+    async def _model(self, store: Stored | None, info: ModelInfo) -> ModelInfo:
+        """Return a model with what was learned of its tokens."""
+        if info.id not in self._ratios and store is not None:
+            self._ratios[info.id] = await store.turns.ratio(info.id) or info.tokens_ratio
+        return replace(info, tokens_ratio=self._ratios.get(info.id, info.tokens_ratio))
+
+    def _reason(self, provider: Provider) -> str:
+        return self.choice.why if provider is self.provider else "it was asked for in the conversation"
+
+
+def _may_enter(session: Session, caller: Caller, rule: SessionRule) -> bool:
+    """Return whether a session is the caller's own. The owner of the assistant may enter every one."""
+    key = rule.key(session.channel, session.conversation, session.sender)
+    return caller.sender_id == OWNER.sender_id or key == rule.key(
+        caller.channel, session.conversation, caller.sender_id
+    )

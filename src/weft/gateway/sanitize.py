@@ -1,0 +1,52 @@
+"""A message from outside, made safe to send to a model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from weft.errors import EmptyMessage
+from weft.types.escape import sendable, without_labels
+from weft.types.injection import orders_in
+
+_TOKEN = re.compile(r"([<\[])(\|\w+\|>|/?INST\])")
+
+
+@dataclass(frozen=True, slots=True)
+class SafeText:
+    """A sanitized text, with one sentence for everything that was changed in it or stands out."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def clean(text: str) -> SafeText:
+    """Replace the characters that no provider accepts.
+
+    Raises:
+        EmptyMessage: nothing is left to answer.
+    """
+    cleaned, count = sendable(text)
+    if not cleaned.strip():
+        raise EmptyMessage
+    if not count:
+        return SafeText(cleaned)
+    characters = "1 character" if count == 1 else f"{count} characters"
+    note = f"No model accepts NUL and lone surrogates: {characters} became {chr(0xFFFD)}."
+    return SafeText(cleaned, (note,))
+
+
+def sanitize(text: str) -> SafeText:
+    """Clean a message, and escape what could pass for a role label or a chat template's token.
+
+    Nothing is dropped. A note says so where the text gives the model orders about its instructions.
+
+    Raises:
+        EmptyMessage: nothing is left to answer.
+    """
+    cleaned = clean(text)
+    escaped = _TOKEN.sub(lambda match: f"{match[1]}\\{match[2]}", without_labels(cleaned.text))
+    notes = cleaned.notes
+    if orders := orders_in(escaped):
+        notes = (*notes, f"The message {orders}.")
+    return SafeText(escaped, notes)

@@ -1,0 +1,67 @@
+"""One message on its way to an answer: who sent it, from where, and what came with it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from weft.types.message import Message, ToolDefinition
+
+AskConsent = Callable[[str], Awaitable[bool]]
+"""Puts a question to a person. Returns whether they agree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The person for whom a turn and its tools run. Programs set it, never a model.
+
+    `conversation` is the place in the channel, such as a chat. `ask` puts a question to the person there;
+    without it nobody can be asked, which counts as a refusal.
+    """
+
+    agent_id: str = ""
+    channel: str = ""
+    sender_id: str = ""
+    session_id: str = ""
+    conversation: str = ""
+    ask: AskConsent | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def sender(self) -> str:
+        return f"{self.channel}:{self.sender_id}"
+
+
+OWNER = Caller(agent_id="weft", channel="app", sender_id="owner")
+"""The caller of a program that names none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """A message and everything that its sender brings along. Every channel translates into this value.
+
+    `session` is the id or the name of the session; without one nothing is remembered. An app that holds the
+    conversation itself gives it as `history` (shown in place of the session's log), with the `steps` it took
+    since the message; its `tools` run in the app. `commands` says that a slash command is a command, not text
+    for the model. `origin` is other than "user" where no person wrote the text. `blocks` are the ids of
+    memory blocks that this turn alone shows. `inbox_id` names the durable message that this request answers.
+    """
+
+    text: str
+    caller: Caller = OWNER
+    session: str = ""
+    commands: bool = False
+    recipe: str = ""
+    model: str = ""
+    instructions: str = ""
+    history: tuple[Message, ...] | None = None
+    steps: tuple[Message, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    origin: str = "user"
+    blocks: tuple[str, ...] = ()
+    inbox_id: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a person wrote it and it brings nothing along but its text."""
+        brings = self.history is not None or self.steps or self.tools or self.instructions or self.blocks
+        return self.origin == "user" and not brings
