@@ -255,6 +255,10 @@ async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
         await made.submit(said("one"))
         await model.asked.wait()
         await made.submit(said("two", sender="8"))
+        sessions = (await app.store.get()).sessions
+        while len(await sessions.list()) < 2:
+            pass
+        await sessions.list()  # it has its session now, and waits for a place
         stopping = asyncio.create_task(made.stop())
         await asyncio.sleep(0)
         model.gate.set()
