@@ -35,7 +35,8 @@ was, before the error goes on."""
 LAZY_IMPORTS = {
     ("compose.py", "_over_http"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
-    ("cli/serve.py", "_listen"): "weft.channels.http",
+    ("compose.py", "make_servers"): "weft.channels.http",
+    ("plugins.py", "_entry_points"): "importlib.metadata",
     ("gateway/feed.py", "_load"): "httpx",
     ("channels/telegram.py", "_load"): "telegram.request",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",

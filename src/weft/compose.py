@@ -17,12 +17,13 @@ from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
 from weft.errors import ConfigError, StoreError
 from weft.gateway.assistant import Assistant
-from weft.gateway.channel import Channel
+from weft.gateway.channel import Channel, Server
 from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.stored import Stored
 from weft.memory.audit import Finding, audit
 from weft.memory.store import MemoryStore
+from weft.plugins import make_plugin, plugin_names
 from weft.providers.base import Provider
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
 from weft.providers.claude_code import ClaudeCode
@@ -82,13 +83,17 @@ async def connect(
         provider=provider,
         builder=builder,
         store=LazyStore(config.paths.database, partial(_open_own, config)),
-        tools=ToolRegistry(tools, sources=tool_sources(config, builder)),
+        tools=ToolRegistry((*tools, *_plugin_tools(config)), sources=tool_sources(config, builder)),
         builtin_tools=partial(builtin_tools, config=config),
         settings=TurnSettings(rules=tuple(rules), limits=limits, routing=config.route),
         find_provider=lambda name, current: model_named(name, current, config),
         find_builder=lambda recipe: make_builder(replace(config, recipe=recipe)),
     )
     return Assistant(engine, config.gateway)
+
+
+def _plugin_tools(config: Config) -> list[Tool | ToolDefinition | Callable[..., Any]]:
+    return [tool for name in config.tools.plugins for tool in make_plugin("tools", name, config.plugins)]
 
 
 async def _open_own(config: Config) -> Store:
@@ -199,12 +204,25 @@ def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
 
 
 def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> list[Channel]:
-    """The channels that the settings open. A new one is a line here."""
-    found: list[Channel] = []
-    told = environ.get("TELEGRAM_BOT_TOKEN") or config.telegram.token
-    if token := read_secret(told, "telegram.token", environ):
-        found.append(Telegram(token, config.telegram))
-    return found
+    """Open the channels of the settings: our own where they have a token, and plugins by their names."""
+    channels: list[Channel] = [make_plugin("channels", name, config.plugins) for name in config.channels]
+    secret = environ.get("TELEGRAM_BOT_TOKEN") or config.telegram.token
+    if token := read_secret(secret, "telegram.token", environ):
+        channels.append(Telegram(token, config.telegram))
+    return channels
+
+
+def make_servers(config: Config) -> list[Server]:
+    """Make the servers of the settings. They do not listen yet.
+
+    Raises:
+        ConfigError: a server must not listen where the settings say.
+    """
+    if not config.http.enabled:
+        return []
+    from weft.channels.http import HttpServer  # noqa: PLC0415 - half a second that only `weft serve` needs
+
+    return [HttpServer(config.http, http_token(config))]
 
 
 def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
@@ -229,15 +247,20 @@ def builtin_tools(store: Stored, recipe: Recipe, *, config: Config) -> list[Tool
 
 
 def make_embedder(config: Config) -> Embedder | None:
-    """The embedder of the settings, if one is set."""
-    return WordLlamaEmbedder() if config.search.embedder == "wordllama" else None
+    """Make the embedder of the settings, if one is set: our own, or a plugin by its name."""
+    name = config.search.embedder
+    if name in (None, "wordllama"):
+        return WordLlamaEmbedder() if name else None
+    embedder: Embedder = make_plugin("embedders", name or "", config.plugins)
+    return embedder
 
 
 def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> Choice:
     """Which provider the settings and the machine lead to."""
     chosen = {name: where(vendor, config.keys, environ) for name, vendor in VENDORS.items()}
+    is_own = config.provider in (None, *NAMES)
     around = Surroundings(
-        names=NAMES,
+        names=NAMES if is_own else (*NAMES, *plugin_names("providers")),
         keys={name: told for name, told in chosen.items() if told and name != "openai_responses"},
         ollama_runs=lambda: ollama_runs(environ),
         embedded_lacks=lambda: unavailable(config.local),
@@ -255,6 +278,10 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
         return _over_http(VENDORS[name], config, environ)
     if name == "claude_code":
         return _claude_code(config)
+    if name not in NAMES:
+        settings = dict(config.plugins.get(name, {})) | ({"model": config.model} if config.model else {})
+        plugin: Provider = make_plugin("providers", name, {name: settings})
+        return plugin
     provider = LocalProvider(config.local)
     if config.model not in (None, provider.info.id):
         raise ConfigError(

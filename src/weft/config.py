@@ -119,11 +119,12 @@ class SkillSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """Limits of tools. None leaves the recipe's or Weft's own value."""
+    """Limits of tools, and the plugins that bring further ones. None leaves the recipe's value."""
 
     max_rounds: int | None = None
     seconds: float = 60.0
     max_chars: int = 20_000
+    plugins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ class ScriptedSettings:
 class SearchSettings:
     """How searches look: by words alone, or with an embedder by meaning too."""
 
-    embedder: Literal["wordllama"] | None = None
+    embedder: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +177,8 @@ class Config:
     requests: HttpSettings = HttpSettings()
     http: HttpChannelSettings = HttpChannelSettings()
     scripted: ScriptedSettings = ScriptedSettings()
+    channels: tuple[str, ...] = ()
+    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     paths: Paths = field(default_factory=find_paths, metadata={"private": True})
 
     def __post_init__(self) -> None:

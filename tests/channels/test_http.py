@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from http_server import Slow, serving
-from weft.channels.http import make_app, serve
+from weft.channels.http import HttpServer, make_app
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
 from weft.gateway.transcript import match
@@ -260,7 +260,7 @@ async def test_a_server_that_listens_everywhere_is_called_by_any_number_and_by_n
     with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
         make_app(app, settings)
     with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
-        await serve(app, settings, stopped=asyncio.Event())
+        HttpServer(settings)
     transport = httpx.ASGITransport(make_app(app, settings, token=SECRET))
     headers = {"authorization": "Bearer secret"}
 
@@ -397,10 +397,9 @@ async def test_a_server_can_be_started_and_told_to_stop() -> None:
     app = await weft.connect(provider=weft.ScriptedProvider(["ok"]))
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stopped = asyncio.Event()
-    running = asyncio.create_task(
-        serve(app, HttpChannelSettings(port=0), stopped=stopped, ready=ready.set_result)
-    )
-    async with httpx.AsyncClient(base_url=await ready) as http:
+    server = HttpServer(HttpChannelSettings(port=0))
+    running = asyncio.create_task(server.run(app, stopped, ready.set_result))
+    async with httpx.AsyncClient(base_url=(await ready).split()[-1]) as http:
         assert (await http.get("/api/health")).json() == {"status": "ok"}
     stopped.set()
     await asyncio.wait_for(running, 30)

@@ -65,7 +65,7 @@ async def test_an_answer_that_comes_while_the_server_stops_is_still_sent(
         model.gate.clear()
         app = await weft.connect(config, provider=model)
         telegram = Telegram(TOKEN, TelegramSettings(allowed=("7",), poll_seconds=1, api_url=fake.url))
-        serving = asyncio.create_task(_stay_on(config, app, [telegram]))
+        serving = asyncio.create_task(_stay_on(config, app, [telegram], []))
         fake.write("hello")
         await asyncio.wait_for(model.asked.wait(), 30)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -83,7 +83,7 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     return app
 
 
-class _Server(uvicorn.Server):
+class _Uvicorn(uvicorn.Server):
     """A server that leaves signals to the command that runs it."""
 
     @contextmanager
@@ -91,41 +91,44 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(
-    assistant: Assistant,
-    settings: HttpChannelSettings,
-    *,
-    token: str = "",
-    stopped: asyncio.Event,
-    ready: Callable[[str], None] = lambda url: None,
-) -> None:
-    """Serve until `stopped`; requests that run come to their end. `ready` hears the address.
+class HttpServer:
+    """The application on its port.
 
     Raises:
-        ConfigError: it must not listen there.
-        ChannelError: it cannot.
+        ConfigError: others could reach it there, and there is no token that they must know.
     """
-    app = make_app(assistant, settings, token=token)
-    listening = listen(settings.host, settings.port)
-    # Nothing but warnings is logged, and nothing to stdout; headers of proxies are anybody's word.
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_LAST_SECONDS,
-    )
-    ready(f"http://{shown(settings.host)}:{listening.getsockname()[1]}")
-    with listening:
-        server = _Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        stopping = asyncio.create_task(stopped.wait())
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        server.should_exit = True
-        await serving
+
+    def __init__(self, settings: HttpChannelSettings, token: str = "") -> None:
+        check_place(settings.host, token)
+        self._settings, self._token = settings, token
+
+    async def run(self, assistant: Assistant, stopped: asyncio.Event, say: Callable[[str], None]) -> None:
+        """Serve until `stopped`; requests that run come to their end.
+
+        Raises:
+            ChannelError: nothing can listen there.
+        """
+        app = make_app(assistant, self._settings, token=self._token)
+        listening = listen(self._settings.host, self._settings.port)
+        # Nothing but warnings is logged, and nothing to stdout; headers of proxies are anybody's word.
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_LAST_SECONDS,
+        )
+        say(f"HTTP is open at http://{shown(self._settings.host)}:{listening.getsockname()[1]}")
+        with listening:
+            server = _Uvicorn(config)
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            stopping = asyncio.create_task(stopped.wait())
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            server.should_exit = True
+            await serving
 
 
 async def _on_gone(_: Request, error: Exception) -> Response:

@@ -15,15 +15,14 @@ from typing import Annotated
 
 import typer
 
-from weft.channels.bind import check_place
 from weft.cli.logs import log_to_stderr
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
-from weft.compose import connect, http_token, make_channels, make_folder
+from weft.compose import connect, make_channels, make_folder, make_servers
 from weft.config import Config, LogFormat, LogLevel
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import delete_old_mail, fire_tasks, learn_from_idle
-from weft.gateway.channel import Channel
+from weft.gateway.channel import Channel, Server
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream, watch
 
@@ -90,18 +89,18 @@ def serve(
 async def _serve(config: Config) -> None:
     assistant = await connect(config)
     try:
-        channels = make_channels(config)
-        if not channels and not config.http.enabled and not config.streams:
+        channels, servers = make_channels(config), make_servers(config)
+        if not channels and not servers and not config.streams:
             raise ConfigError("There is nothing to serve: set `telegram.token` or `http.enabled`.")
         _check_streams(config, channels)
-        if config.http.enabled:
-            check_place(config.http.host, http_token(config))
-        await _stay_on(config, assistant, channels)
+        await _stay_on(config, assistant, channels, servers)
     finally:
         await assistant.close()
 
 
-async def _stay_on(config: Config, assistant: Assistant, channels: list[Channel]) -> None:
+async def _stay_on(
+    config: Config, assistant: Assistant, channels: list[Channel], servers: list[Server]
+) -> None:
     """Run every part until a signal comes or a channel can never work; then end turns in order."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -129,8 +128,7 @@ async def _stay_on(config: Config, assistant: Assistant, channels: list[Channel]
     layers = engine.builder.recipe.layers
     if config.streams and not any((one.source, one.kind) == ("blocks", "working") for one in layers):
         _say("this recipe shows no working blocks: what a stream tells comes without its text")
-    if config.http.enabled:
-        work.append(_listen(config, assistant, stopped))
+    work += [server.run(assistant, stopped, _say) for server in servers]
     parts = [asyncio.create_task(_part(each, stopped)) for each in work]
     _say("tasks are told when they are due")
     _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")
@@ -171,19 +169,6 @@ async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:
     finally:
         if not ended:
             stopped.set()
-
-
-async def _listen(config: Config, assistant: Assistant, stopped: asyncio.Event) -> None:
-    """Answer programs over HTTP."""
-    from weft.channels.http import serve as serve_http  # noqa: PLC0415 - half a second that `--help` must not pay
-
-    await serve_http(
-        assistant,
-        config.http,
-        token=http_token(config),
-        stopped=stopped,
-        ready=lambda url: _say(f"HTTP is open at {url}"),
-    )
 
 
 def _say(line: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
+from weft.gateway.assistant import Assistant
 from weft.types.envelope import Inbound, Outbound
 
 Submit = Callable[[Inbound], Awaitable[bool]]
@@ -60,4 +62,16 @@ class Channel(Protocol):
 
     async def close(self) -> None:
         """Close the connection."""
+        ...
+
+
+class Server(Protocol):
+    """A server that programs ask, and that answers while they wait."""
+
+    async def run(self, assistant: Assistant, stopped: asyncio.Event, say: Callable[[str], None]) -> None:
+        """Serve until `stopped`. `say` gets one line for the person who started it.
+
+        Raises:
+            ChannelError: nothing can listen there.
+        """
         ...

@@ -28,11 +28,16 @@ class Embedder(Protocol):
 
 
 async def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """The vectors as a store keeps them.
+    """Embed texts, packed as a store keeps vectors.
 
     Raises:
         StoreError: the embedder gave something else than a vector for each text.
     """
+    if embedder.dimensions % 8:
+        raise StoreError(
+            f"The embedder {embedder.name!r} gives vectors of {embedder.dimensions} numbers: the store takes "
+            "multiples of 8, so pad them with zeros."
+        )
     vectors = await embedder.embed([text[:LONGEST] for text in texts])
     if len(vectors) != len(texts) or any(len(vector) != embedder.dimensions for vector in vectors):
         raise StoreError(

@@ -1,0 +1,1 @@
+"""An example of every kind of plugin: a channel, a provider, an embedder and tools."""
