@@ -18,7 +18,6 @@ from weft.types.escape import printable
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {
     "ask": "Ask one question and get one answer; nothing is remembered.",
-    "bench": "Measure this machine's speed, as ratios within one run.",
     "chat": "Talk in the terminal; what is said is remembered.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
