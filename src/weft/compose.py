@@ -189,7 +189,7 @@ async def open(  # noqa: A001 - `weft.open` reads as what it does
 def make_folder(path: Path) -> None:
     """Raises StoreError if it cannot be made."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be made ({error.strerror}): set WEFT_HOME to another place."

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -110,19 +111,39 @@ async def test_what_was_asked_for_before_the_store_was_closed_is_still_read(tmp_
     assert await asked == 1
 
 
-async def test_a_copy_of_the_one_file_holds_everything_acknowledged(tmp_path: Path) -> None:
+async def test_a_copy_of_the_file_and_its_wal_holds_everything_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
     store = SqliteStore(str(path))
     session = await store.sessions.new("a", "b", "c")
     await store.messages.append(session.id, user("kept"))
 
-    shutil.copy(path, tmp_path / "copy.db")
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", tmp_path / f"copy.db{end}")
 
     copied = SqliteStore(str(tmp_path / "copy.db"))
     assert [m.content for m in await copied.messages.all(session.id)] == ["kept"]
     assert await copied.check() == []
     await copied.close()
     await store.close()
+
+
+async def test_when_the_store_is_closed_everything_is_in_the_one_file(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "weft.db") as store:
+        await store.facts.set("a:b", "city", "Lisbon")
+        await store.facts.list("a:b")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["weft.db"]
+
+
+async def test_only_the_owner_may_read_the_file_and_the_folder_that_was_made_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "weft.db"
+    async with await weft.open(path) as store:
+        await store.facts.set("a:b", "city", "Lisbon")
+
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+
+    assert modes == {"weft.db": 0o600, "weft.db-wal": 0o600, "weft.db-shm": 0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:

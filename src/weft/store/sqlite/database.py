@@ -1,16 +1,16 @@
 """One SQLite file: a writer that commits in groups, readers beside it, and errors in our words.
 
-Every write of the process goes through one thread. What has piled up while it was committing becomes the
-next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk
-and in the file itself: a copy of the one file holds everything acknowledged. (One that is made in the very
-moment in which a commit goes into the file may need the `-wal` beside it, as SQLite itself does.) What is
-read at the same moment is read by one thread in one go: a turn asks for ten small things at once, and ten
-threads that wake for one row each would cost more than the rows.
+Every write of the process goes through one thread. Writes that have piled up while it was committing become
+the next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk:
+in the `-wal` file, which SQLite moves into the file itself from time to time and when the store is closed. Reads
+that are asked for at the same moment are done by one thread in one go: a turn asks for ten small things at
+once, and ten threads that wake for one row each would cost more than the rows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import random
 import threading
@@ -256,7 +256,7 @@ def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> 
 
 def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if path != ":memory:" and not read_only:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        _make_private(Path(path))
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags)
     connection.set_busy_handler(_patience())
@@ -267,10 +267,15 @@ def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if not read_only:
         if path != ":memory:":
             connection.pragma("journal_mode", "wal")
-            # Every commit ends in the file itself, so that a copy of it is complete.
-            connection.pragma("wal_autocheckpoint", 1)
         connection.pragma("synchronous", "full")
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only its owner may read, unless there is one; its folder likewise."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 @cache
