@@ -32,6 +32,8 @@ from weft.recall.conversation_recall import Past
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
+from weft.store.base import BackupStatus
+from weft.store.sqlite.backup import restore as restore_backup
 from weft.store.sqlite.store import SqliteStore
 from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
@@ -155,8 +157,19 @@ class Store:
         await self.memory.keep_texts()
         return await self._kept.dump.export(Path(folder))
 
-    async def restore(self, folder: str | Path) -> dict[str, int]:
-        """Read such a folder into this store, which must be empty: all of it, or nothing."""
+    async def backup(self, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Copy everything to a new file while others write, and check the copy. Returns its size in bytes.
+
+        `progress` is called from another thread with the pages copied and the pages in all.
+        """
+        return await self._kept.backups.make(Path(path), progress)
+
+    async def backup_status(self) -> BackupStatus:
+        """Return when and where the newest backup was made."""
+        return await self._kept.backups.status()
+
+    async def restore_export(self, folder: str | Path) -> dict[str, int]:
+        """Read an exported folder into this store, which must be empty: all of it, or nothing."""
         return await self._kept.dump.restore(Path(folder))
 
     async def close(self) -> None:
@@ -184,6 +197,18 @@ async def open(  # noqa: A001 - `weft.open` reads as what it does
         raise StoreError(f"This version keeps everything in a file, not at {path!r}: name a file.")
     where = path if path == ":memory:" else os.path.expanduser(path)  # noqa: ASYNC240 - reads a variable
     return Store(await asyncio.to_thread(SqliteStore, where), embedder=embedder)
+
+
+async def restore(database: Path, backup: Path) -> Path | None:
+    """Put a backup in the place of a database that nobody has open.
+
+    Returns where the old database is now, if there was one.
+
+    Raises:
+        ConfigError: there is no such backup.
+        StoreError: the backup is damaged, or the database is open in a program.
+    """
+    return await asyncio.to_thread(restore_backup, database, backup)
 
 
 def make_folder(path: Path) -> None:

@@ -98,6 +98,15 @@ Merge = Callable[[Moment], Change | None]
 """Merges what was changed since and says what to record on top, if anything. It may be asked twice."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupStatus:
+    """The newest backup, if one was made, and whether there is anything to lose."""
+
+    at: datetime | None
+    path: str
+    has_messages: bool
+
+
 class MessageLog(Protocol):
     """Conversations: append-only, each message counted once when it is written."""
 

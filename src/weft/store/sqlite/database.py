@@ -2,9 +2,9 @@
 
 Every write of the process goes through one thread. Writes that have piled up while it was committing become
 the next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk:
-in the `-wal` file, which SQLite moves into the file itself from time to time and when the store is closed. Reads
-that are asked for at the same moment are done by one thread in one go: a turn asks for ten small things at
-once, and ten threads that wake for one row each would cost more than the rows.
+in the `-wal` file, which SQLite moves into the file itself from time to time and when the store is closed.
+Reads that are asked for at the same moment are done by one thread in one go: a turn asks for ten small things
+at once, and ten threads that wake for one row each would cost more than the rows.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Database:
         self._lock = threading.Lock()
         self._closed = False
         with translated(path):
-            self._writer = _connect(path)
+            self._writer = connect(path)
             migrate(self._writer, path)
         self._thread = threading.Thread(target=self._write_forever, name="weft-store", daemon=True)
         self._thread.start()
@@ -125,7 +125,7 @@ class Database:
             await asyncio.to_thread(self._compact_now)
 
     def _compact_now(self) -> None:
-        with translated(self.path), closing(_connect(self.path)) as connection:
+        with translated(self.path), closing(connect(self.path)) as connection:
             connection.execute("vacuum")
             busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
         if busy:
@@ -166,7 +166,7 @@ class Database:
         with self._lock:
             if self._idle.empty() and self._readers < READERS:
                 with translated(self.path):
-                    connection = _connect(self.path, read_only=True)
+                    connection = connect(self.path, read_only=True)
                 self._readers += 1
                 return connection
         return self._idle.get()
@@ -254,9 +254,9 @@ def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> 
         job.settle(result, error)
 
 
-def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
+def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if path != ":memory:" and not read_only:
-        _make_private(Path(path))
+        make_private(Path(path))
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags)
     connection.set_busy_handler(_patience())
@@ -271,11 +271,17 @@ def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     return connection
 
 
-def _make_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Make an empty file that only its owner may read, unless there is one; its folder likewise."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def problems(db: apsw.Connection) -> list[str]:
+    """Return what is wrong with a database; nothing, if all is well."""
+    rows = [str(row[0]) for row in db.execute("pragma integrity_check")]
+    return [row for row in rows if row != "ok"] + [str(row) for row in db.execute("pragma foreign_key_check")]
 
 
 @cache

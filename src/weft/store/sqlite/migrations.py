@@ -28,6 +28,7 @@ from weft.store.sqlite.steps.m013_folds import m013_folds
 from weft.store.sqlite.steps.m014_post import m014_post
 from weft.store.sqlite.steps.m015_streams import m015_streams
 from weft.store.sqlite.steps.m016_progress import m016_progress
+from weft.store.sqlite.steps.m017_backups import m017_backups
 
 APPLICATION_ID = 0x77656674
 """Says `weft` in the file's header, so that no other program's database is taken for ours."""
@@ -51,6 +52,7 @@ STEPS: tuple[Step, ...] = (
     m014_post,
     m015_streams,
     m016_progress,
+    m017_backups,
 )
 
 
@@ -60,11 +62,11 @@ def migrate(db: apsw.Connection, path: str) -> None:
     Raises:
         StoreError: it was made by a newer version, or by another program.
     """
-    if _version(db, path) == len(STEPS):
+    if find_version(db, path) == len(STEPS):
         return
     db.execute("begin immediate")
     try:
-        for number in range(_version(db, path), len(STEPS)):
+        for number in range(find_version(db, path), len(STEPS)):
             STEPS[number](db)
             db.execute("insert into migrations values(?, ?, ?)", _record(number))
         db.execute("commit")
@@ -77,7 +79,7 @@ def _record(number: int) -> tuple[int, str, float]:
     return number + 1, STEPS[number].__name__, time.time()
 
 
-def _version(db: apsw.Connection, path: str) -> int:
+def find_version(db: apsw.Connection, path: str) -> int:
     """How many steps the file has seen; a new file becomes ours here if we hold the write lock."""
     tables = db.execute("select count(*) from sqlite_schema").get
     owner = db.pragma("application_id")

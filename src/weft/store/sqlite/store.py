@@ -5,8 +5,9 @@ from __future__ import annotations
 from weft.store.sqlite.activity import SqliteActivity
 from weft.store.sqlite.archive import SqliteArchive
 from weft.store.sqlite.auth import SqliteAuth
+from weft.store.sqlite.backup import SqliteBackups
 from weft.store.sqlite.blocks import SqliteBlocks
-from weft.store.sqlite.database import Database
+from weft.store.sqlite.database import Database, problems
 from weft.store.sqlite.dump import SqliteDump
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.mailbox import SqliteMailbox
@@ -44,14 +45,11 @@ class SqliteStore:
         self.remembered = SqliteRemembered(self.database)
         self.purge = SqlitePurge(self.database)
         self.auth = SqliteAuth(self.database)
+        self.backups = SqliteBackups(self.database)
 
     async def check(self) -> list[str]:
         """What is wrong with the file; nothing, if all is well."""
-        rows = await self.database.read(lambda db: [row[0] for row in db.execute("pragma integrity_check")])
-        broken = await self.database.read(
-            lambda db: [str(row) for row in db.execute("pragma foreign_key_check")]
-        )
-        return [str(row) for row in rows if row != "ok"] + broken
+        return await self.database.read(problems)
 
     async def close(self) -> None:
         await self.database.close()
