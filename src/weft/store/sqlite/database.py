@@ -15,7 +15,7 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +27,8 @@ import apsw
 
 from weft.errors import StoreError, WeftError
 from weft.store.sqlite.migrations import migrate
+from weft.store.sqlite.schema import Table
+from weft.store.sqlite.tables import TABLES
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -66,8 +68,8 @@ class _JobFailed(Exception):
 class Database:
     """Connections to one file. `write` and `read` take a function that is given a connection."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, tables: Sequence[Table] = TABLES) -> None:
+        self.path, self.tables = path, tables
         self._in_memory = path == ":memory:"
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._idle: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
@@ -78,7 +80,7 @@ class Database:
         self._closed = False
         with translated(path):
             self._writer = connect(path)
-            migrate(self._writer, path)
+            migrate(self._writer, path, tables)
         self._thread = threading.Thread(target=self._write_forever, name="weft-store", daemon=True)
         self._thread.start()
 

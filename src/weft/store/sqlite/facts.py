@@ -97,7 +97,7 @@ class SqliteFacts:
 
         def work(db: apsw.Connection) -> None:
             target = db.execute(f"select {_PERSON}", (person,)).get
-            db.execute("insert or replace into links values(?, ?)", (sender, target))
+            db.execute("insert or replace into links(sender, person) values(?, ?)", (sender, target))
 
         await self._database.write(work)
 

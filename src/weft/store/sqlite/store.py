@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.store.sqlite.activity import SqliteActivity
 from weft.store.sqlite.archive import SqliteArchive
 from weft.store.sqlite.auth import SqliteAuth
@@ -14,10 +16,12 @@ from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
 from weft.store.sqlite.purge import SqlitePurge
 from weft.store.sqlite.remembered import SqliteRemembered
+from weft.store.sqlite.schema import Table
 from weft.store.sqlite.search import SqliteSearch
 from weft.store.sqlite.sessions import SqliteSessions
 from weft.store.sqlite.streams import SqliteStreams
 from weft.store.sqlite.summaries import SqliteSummaries
+from weft.store.sqlite.tables import TABLES
 from weft.store.sqlite.tasks import SqliteTasks
 from weft.store.sqlite.turns import SqliteTurns
 from weft.store.sqlite.vectors import SqliteVectors
@@ -26,8 +30,8 @@ from weft.store.sqlite.vectors import SqliteVectors
 class SqliteStore:
     """The parts of one open file. They share its writer, so that each write is in order."""
 
-    def __init__(self, path: str) -> None:
-        self.database = Database(path)
+    def __init__(self, path: str, tables: Sequence[Table] = TABLES) -> None:
+        self.database = Database(path, tables)
         self.sessions = SqliteSessions(self.database)
         self.messages = SqliteMessages(self.database)
         self.facts = SqliteFacts(self.database)

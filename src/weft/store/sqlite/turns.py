@@ -70,7 +70,9 @@ class SqliteTurns:
         def work(db: apsw.Connection) -> None:
             count = db.execute("select count(*) from turn_steps where turn_id = ?", (turn_id,)).get
             for seq, row in enumerate(rows, count + 1):
-                db.execute("insert into turn_steps values(?, ?, ?)", (turn_id, seq, row))
+                db.execute(
+                    "insert into turn_steps(turn_id, seq, message) values(?, ?, ?)", (turn_id, seq, row)
+                )
             for inbox_id in inbox_ids:
                 mailbox.answer(db, inbox_id, "")
 
@@ -161,9 +163,8 @@ class SqliteTurns:
         """
         result_id = new_id()
         row = (result_id, session_id, storable(tool), sendable(content)[0], time.time())
-        await self._database.write(
-            lambda db: db.execute("insert into results values(?, ?, ?, ?, ?)", row).get
-        )
+        query = "insert into results(id, session_id, tool, content, created_at) values(?, ?, ?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, row).get)
         return result_id
 
     async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
@@ -201,7 +202,8 @@ class SqliteTurns:
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, learned = ending.ratio
             if model and learned is not None:
-                db.execute("insert or replace into ratios values(?, ?)", (storable(model), learned))
+                query = "insert or replace into ratios(model, ratio) values(?, ?)"
+                db.execute(query, (storable(model), learned))
 
         await self._database.write(work)
 
