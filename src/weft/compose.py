@@ -20,6 +20,7 @@ from weft.errors import ConfigError, StoreError
 from weft.gateway.assistant import Assistant, Kept
 from weft.gateway.service import AssistantService
 from weft.memory.audit import Finding, audit
+from weft.memory.base import Store
 from weft.memory.store import MemoryStore
 from weft.providers.base import Provider
 from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
@@ -32,9 +33,9 @@ from weft.recall.conversation_recall import Past
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
-from weft.store.base import BackupStatus
+from weft.store.backend import Backend
+from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.backup import restore as restore_backup
-from weft.store.sqlite.store import SqliteStore
 from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
 from weft.tools.mcp import McpTools
@@ -118,62 +119,33 @@ async def connect(
     )
 
 
-class Store:
-    """Everything that lasts, from one open file. Close it when done, or use it with `async with`."""
+class BackendStore:
+    """A backend with memory and recall over it: what `open` returns as a `Store`."""
 
-    def __init__(self, kept: SqliteStore, *, embedder: Embedder | None = None) -> None:
-        self._kept = kept
-        self.finder = Finder(kept.search, kept.vectors, embedder)
-        self.sessions, self.messages = kept.sessions, kept.messages
-        self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
-        self.turns, self.mailbox, self.auth = kept.turns, kept.mailbox, kept.auth
-        self.activity, self.streams = kept.activity, kept.streams
-        self.memory = MemoryStore(kept.blocks, kept.archive, self.finder)
-        self.recall = Past(kept.search)
-
-    async def check(self) -> list[str]:
-        """What is wrong with the file; nothing, if all is well."""
-        return await self._kept.check()
+    def __init__(self, backend: Backend, *, embedder: Embedder | None = None) -> None:
+        self._backend = backend
+        self.finder = Finder(backend.search, backend.vectors, embedder)
+        self.sessions, self.messages, self.turns = backend.sessions, backend.messages, backend.turns
+        self.facts, self.summaries, self.tasks = backend.facts, backend.summaries, backend.tasks
+        self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
+        self.activity = backend.activity
+        self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
+        self.recall = Past(backend.search)
+        self.check, self.restore_export = backend.check, backend.restore_export
+        self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
     async def audit(self) -> list[Finding]:
-        """What is wrong with what is remembered, each with the command that mends it. Changes nothing."""
         await self.memory.keep_texts()
-        return audit(await self._kept.remembered.all(), datetime.now(UTC))
+        return audit(await self._backend.remembered(), datetime.now(UTC))
 
     async def purge(self, text: str) -> int:
-        """Forget a text for good: in the log, the index, blocks with their history, facts, notes, receipts.
-
-        In how many places it was. Its fingerprint stays there.
-
-        Raises:
-            StoreError: there is no text, or it cannot be taken out of a block.
-        """
         if not text.strip():
             raise StoreError("There is nothing to purge: give the text.")
-        return await self._kept.purge.purge(text, await self.memory.masked(text))
+        return await self._backend.purge(text, await self.memory.masked(text))
 
     async def export(self, folder: str | Path) -> dict[str, int]:
-        """Write everything into a new folder that people can read; how many rows of each kind."""
         await self.memory.keep_texts()
-        return await self._kept.dump.export(Path(folder))
-
-    async def backup(self, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Copy everything to a new file while others write, and check the copy. Returns its size in bytes.
-
-        `progress` is called from another thread with the pages copied and the pages in all.
-        """
-        return await self._kept.backups.make(Path(path), progress)
-
-    async def backup_status(self) -> BackupStatus:
-        """Return when and where the newest backup was made."""
-        return await self._kept.backups.status()
-
-    async def restore_export(self, folder: str | Path) -> dict[str, int]:
-        """Read an exported folder into this store, which must be empty: all of it, or nothing."""
-        return await self._kept.dump.restore(Path(folder))
-
-    async def close(self) -> None:
-        await self._kept.close()
+        return await self._backend.export(folder)
 
     async def __aenter__(self) -> Self:
         return self
@@ -196,7 +168,7 @@ async def open(  # noqa: A001 - `weft.open` reads as what it does
     if "://" in path:
         raise StoreError(f"This version keeps everything in a file, not at {path!r}: name a file.")
     where = path if path == ":memory:" else os.path.expanduser(path)  # noqa: ASYNC240 - reads a variable
-    return Store(await asyncio.to_thread(SqliteStore, where), embedder=embedder)
+    return BackendStore(await asyncio.to_thread(SqliteBackend, where), embedder=embedder)
 
 
 async def restore(database: Path, backup: Path) -> Path | None:

@@ -16,8 +16,8 @@ import pytest
 
 import weft
 from weft.store.sqlite import database as database_module
+from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.store import SqliteStore
 
 from samples import user
 
@@ -114,14 +114,14 @@ async def test_what_was_asked_for_before_the_store_was_closed_is_still_read(tmp_
 
 async def test_a_copy_of_the_file_and_its_wal_holds_everything_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
-    store = SqliteStore(str(path))
+    store = SqliteBackend(str(path))
     session = await store.sessions.new("a", "b", "c")
     await store.messages.append(session.id, user("kept"))
 
     for end in ("", "-wal"):
         shutil.copy(f"{path}{end}", tmp_path / f"copy.db{end}")
 
-    copied = SqliteStore(str(tmp_path / "copy.db"))
+    copied = SqliteBackend(str(tmp_path / "copy.db"))
     assert [m.content for m in await copied.messages.all(session.id)] == ["kept"]
     assert await copied.check() == []
     await copied.close()
@@ -193,7 +193,7 @@ async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
-    store = SqliteStore(str(tmp_path / "weft.db"))
+    store = SqliteBackend(str(tmp_path / "weft.db"))
     session = await store.sessions.new("a", "b", "c")
     await store.messages.append(session.id, user("before"))
     pages = await store.database.read(lambda db: db.pragma("page_count"))

@@ -9,9 +9,9 @@ import pytest
 
 import weft
 from weft.store.sqlite import migrations
+from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.schema import Column, Holds
-from weft.store.sqlite.store import SqliteStore
 from weft.store.sqlite.tables import TABLES
 
 SOURCE = Path(weft.__file__).parent / "store" / "sqlite"
@@ -93,16 +93,16 @@ async def test_a_column_that_is_added_to_the_description_needs_no_other_edit(tmp
     values = ("hunter2 and joy", '["hunter2"]', b"\x00\xff")
     query = "select mood, why, photo from facts order by id"
 
-    first = SqliteStore(str(tmp_path / "first.db"), tables)
+    first = SqliteBackend(str(tmp_path / "first.db"), tables)
     await first.facts.set("a:b", "city", "Lisbon")
     await first.facts.set("a:b", "pet", "none")
     change = "update facts set mood = ?, why = ?, photo = ? where key = 'city'"
     await first.database.write(lambda db: db.execute(change, values).get)
-    await first.dump.export(tmp_path / "out")
-    second = SqliteStore(str(tmp_path / "second.db"), tables)
-    await second.dump.restore(tmp_path / "out")
+    await first.export(tmp_path / "out")
+    second = SqliteBackend(str(tmp_path / "second.db"), tables)
+    await second.restore_export(tmp_path / "out")
     imported = await second.database.read(lambda db: [*db.execute(query)])
-    places = await second.purge.purge("hunter2", [])
+    places = await second.purge("hunter2", [])
     purged = await second.database.read(lambda db: [*db.execute(query)])
     await first.close()
     await second.close()

@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,14 +67,13 @@ async def test_a_running_turn_of_a_living_process_is_not_interrupted(store: weft
     assert await store.turns.interrupted() == []
 
 
-async def test_the_message_of_a_failed_turn_stays_readable(store: weft.Store) -> None:
+async def test_the_message_of_a_failed_turn_stays_readable(
+    store: weft.Store, sql: Callable[..., Any]
+) -> None:
     turn = await store.turns.begin(await session(store), "hi")
     await store.turns.fail(turn, "no network")
 
-    query = "select state, text, error from turns"
-    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [
-        ("failed", "hi", "no network")
-    ]
+    assert sql("select state, text, error from turns") == [("failed", "hi", "no network")]
     assert await said(store) == []
 
 

@@ -11,11 +11,9 @@ from typing import Protocol
 from weft.errors import ConfigError
 from weft.gateway.clean import clean
 from weft.gateway.recall_gate import needs_of
-from weft.memory.store import MemoryStore
+from weft.memory.base import Store
 from weft.providers.base import Provider, collected
 from weft.providers.choose import Choice
-from weft.store.base import Activity, Sessions, Store, Turns
-from weft.store.people import Auth, Mailbox, PeopleFacts, PeopleSummaries, PeopleTasks, Streams
 from weft.tools.base import Caller, Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.act import ToolLimits
@@ -41,38 +39,7 @@ Steering = Callable[[], Sequence[Waiting]]
 """What a person wrote since a turn began and that it should know."""
 
 
-class Kept(Store, Protocol):
-    """A store with all that turns need of it."""
-
-    @property
-    def memory(self) -> MemoryStore: ...
-
-    @property
-    def sessions(self) -> Sessions: ...
-
-    @property
-    def turns(self) -> Turns: ...
-
-    @property
-    def activity(self) -> Activity: ...
-
-    @property
-    def facts(self) -> PeopleFacts: ...
-
-    @property
-    def tasks(self) -> PeopleTasks: ...
-
-    @property
-    def summaries(self) -> PeopleSummaries: ...
-
-    @property
-    def mailbox(self) -> Mailbox: ...
-
-    @property
-    def streams(self) -> Streams: ...
-
-    @property
-    def auth(self) -> Auth: ...
+Kept = Store
 
 
 class KeptLazily(Protocol):

@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,13 +18,10 @@ from pathlib import Path
 import apsw
 
 from weft.errors import ConfigError, StoreError
-from weft.store.base import BackupStatus
+from weft.store.base import BackupProgress, BackupStatus
 from weft.store.sqlite.database import Database, connect, make_private, problems, translated
 from weft.store.sqlite.migrations import find_version
 from weft.store.sqlite.rows import moment
-
-Progress = Callable[[int, int], None]
-"""Is called from time to time with the number of pages copied, and the number of all pages."""
 
 _PAGES = 256
 """Pages in a step: a megabyte, after which progress is reported and a cancelled copy ends."""
@@ -34,13 +31,7 @@ class SqliteBackups:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def make(self, target: Path, progress: Progress | None = None) -> int:
-        """Copy the database to a new file, check the copy and record it. Returns the file's size in bytes.
-
-        Raises:
-            ConfigError: there is something at that place already.
-            StoreError: the copy could not be made, or did not pass the check.
-        """
+    async def make(self, path: str | Path, *, progress: BackupProgress | None = None) -> int:
         if self._database.path == ":memory:":
             raise StoreError("This store is in memory only: there is no file to back up.")
         started, stop = time.time(), threading.Event()
@@ -51,21 +42,20 @@ class SqliteBackups:
             if progress is not None:
                 progress(done, total)
 
-        copying = asyncio.ensure_future(asyncio.to_thread(_make, self._database.path, target, step))
+        copying = asyncio.ensure_future(asyncio.to_thread(_make, self._database.path, Path(path), step))
         try:
-            path, size = await asyncio.shield(copying)
+            target, size = await asyncio.shield(copying)
         except asyncio.CancelledError:
             stop.set()
             with suppress(StoreError):
                 await copying
             raise
-        row = (started, str(path))
+        row = (started, str(target))
         query = "insert or replace into backups(id, at, path) values(1, ?, ?)"
         await self._database.write(lambda db: db.execute(query, row).get)
         return size
 
     async def status(self) -> BackupStatus:
-        """Return when and where the newest backup was made, and whether there is anything to back up."""
         query = (
             "select (select at from backups), coalesce((select path from backups), ''), "
             "exists(select 1 from messages)"
@@ -95,7 +85,7 @@ def restore(database: Path, backup: Path) -> Path | None:
     return kept
 
 
-def _make(source: str, target: Path, progress: Progress) -> tuple[Path, int]:
+def _make(source: str, target: Path, progress: BackupProgress) -> tuple[Path, int]:
     target = target.expanduser().absolute()
     if target.exists() or target.is_symlink():
         raise ConfigError(
@@ -109,7 +99,7 @@ def _make(source: str, target: Path, progress: Progress) -> tuple[Path, int]:
 
 
 @contextmanager
-def _copied(source: Path, target: Path, progress: Progress | None = None) -> Iterator[Path]:
+def _copied(source: Path, target: Path, progress: BackupProgress | None = None) -> Iterator[Path]:
     """Give a checked copy of a database under a temporary name beside the target; rename it to keep it."""
     part = target.with_name(f".{target.name}.part-{os.getpid()}")
     try:
@@ -128,7 +118,7 @@ def _copied(source: Path, target: Path, progress: Progress | None = None) -> Ite
             Path(f"{part}{end}").unlink(missing_ok=True)
 
 
-def _copy(db: apsw.Connection, copy: apsw.Connection, progress: Progress | None) -> None:
+def _copy(db: apsw.Connection, copy: apsw.Connection, progress: BackupProgress | None) -> None:
     with copy.backup("main", db, "main") as backup:
         while not backup.done:
             backup.step(_PAGES)

@@ -50,23 +50,23 @@ class SqliteDump:
         self._database = database
         self._tables = [table for table in database.tables if table.exported]
 
-    async def export(self, folder: Path) -> dict[str, int]:
+    async def export(self, folder: str | Path) -> dict[str, int]:
         """Write everything into a new folder, as it is at one moment. Returns the rows of each table.
 
         Raises:
             StoreError: there is something in that place already, or it cannot be written to.
         """
         tables = self._tables
-        return await self._database.read(lambda db: _export(db, tables, folder))
+        return await self._database.read(lambda db: _export(db, tables, Path(folder)))
 
-    async def restore(self, folder: Path) -> dict[str, int]:
+    async def restore(self, folder: str | Path) -> dict[str, int]:
         """Read everything from an exported folder into this store, all of it or nothing.
 
         Raises:
             StoreError: the store is not empty, or the folder is damaged; the sentence names the line.
         """
         tables = self._tables
-        return await self._database.write(lambda db: _restore(db, tables, folder))
+        return await self._database.write(lambda db: _restore(db, tables, Path(folder)))
 
 
 def _export(db: apsw.Connection, tables: Sequence[Table], folder: Path) -> dict[str, int]:

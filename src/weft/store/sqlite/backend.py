@@ -1,4 +1,4 @@
-"""Everything that lasts, in one file."""
+"""The backend over one SQLite file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from weft.store.sqlite.turns import SqliteTurns
 from weft.store.sqlite.vectors import SqliteVectors
 
 
-class SqliteStore:
-    """The parts of one open file. They share its writer, so that each write is in order."""
+class SqliteBackend:
+    """The parts of one open file. They share one writer, so that writes happen in order."""
 
     def __init__(self, path: str, tables: Sequence[Table] = TABLES) -> None:
         self.database = Database(path, tables)
@@ -44,16 +44,15 @@ class SqliteStore:
         self.turns = SqliteTurns(self.database)
         self.mailbox = SqliteMailbox(self.database)
         self.streams = SqliteStreams(self.database)
-        self.dump = SqliteDump(self.database)
         self.activity = SqliteActivity(self.database)
-        self.remembered = SqliteRemembered(self.database)
-        self.purge = SqlitePurge(self.database)
         self.auth = SqliteAuth(self.database)
-        self.backups = SqliteBackups(self.database)
+
+        dump, backups = SqliteDump(self.database), SqliteBackups(self.database)
+        self.export, self.restore_export = dump.export, dump.restore
+        self.backup, self.backup_status = backups.make, backups.status
+        self.remembered = SqliteRemembered(self.database).all
+        self.purge = SqlitePurge(self.database).purge
+        self.close = self.database.close
 
     async def check(self) -> list[str]:
-        """What is wrong with the file; nothing, if all is well."""
         return await self.database.read(problems)
-
-    async def close(self) -> None:
-        await self.database.close()
