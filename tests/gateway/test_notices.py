@@ -178,7 +178,7 @@ async def test_an_interrupted_turn_keeps_where_its_notice_is_from(
         session = await store.sessions.find_or_create("telegram", "7", "7", agent_id="weft")
         inbox_id = await store.mailbox.receive(notice("A file is new."))
         await store.turns.begin(session.id, "A file is new.", inbox_id=inbox_id or "")
-        monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+        monkeypatch.setattr("weft.store.sqlite.turns.is_interrupted", lambda *_: True)
 
         await settle_interrupted(store.turns)
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 import weft
 from weft.recall.conversation_recall import Past
 from weft.store.base import Change, Moment, Scope
-from weft.store.in_memory import InMemoryMessages
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.search import fts_query
+from weft.testing import InMemoryMessages
 from weft.tokens import COUNTERS
 from weft.types.memory import BlockInfo, RenderedBlock
 from weft.types.search import SearchContentType

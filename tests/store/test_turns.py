@@ -210,7 +210,7 @@ async def test_an_interrupted_turn_that_went_on_with_a_message_does_not_log_it_a
     """Such a turn runs when a program brings the results of its own tools."""
     turn = await store.turns.begin(await session(store), "hi", is_known=True)
     await store.turns.step(turn, assistant("Let me see."))
-    monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+    monkeypatch.setattr("weft.store.sqlite.turns.is_interrupted", lambda *_: True)
 
     await settle_interrupted(store.turns)
 

@@ -1,7 +1,7 @@
 """Protocols for what a database stores of conversations and memory, one for each thing.
 
-The protocols for what belongs to people (facts, tasks, mailbox, auth) are in `people.py`; `backend.py` has them
-all together.
+The protocols for what belongs to people (facts, tasks, mailbox, auth) are in `people.py`; `backend.py` has
+them all together.
 """
 
 from __future__ import annotations

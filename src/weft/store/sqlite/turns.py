@@ -10,19 +10,17 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.process_id import is_running, this_process
+from weft.store.rules import is_interrupted
 from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
-from weft.store.sqlite.tasks import settle_order
+from weft.store.sqlite.tasks import end_order
 from weft.tokens import COUNTERS
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.session import OpenTurn
-
-_LONGEST_SECONDS = 3600.0
-"""After so long a turn of a process that cannot be seen from here counts as interrupted."""
 
 
 class _Ending(NamedTuple):
@@ -115,7 +113,7 @@ class SqliteTurns:
                     steps=tuple(Message.from_json(str(told)) for (told,) in db.execute(steps, (turn_id,))),
                 )
                 for turn_id, session, text, began, owner, origin, is_known in rows
-                if _is_gone(owner, began)
+                if is_interrupted(is_running(owner), began, time.time())
             ]
 
         return await self._database.read(work)
@@ -197,7 +195,7 @@ class SqliteTurns:
             )
             if found[2]:
                 inbox_id, failed = str(found[2]), ending.state == "failed"
-                again = settle_order(db, inbox_id, failed=failed, now=time.time())
+                again = end_order(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, learned = ending.ratio
@@ -206,8 +204,3 @@ class SqliteTurns:
                 db.execute(query, (storable(model), learned))
 
         await self._database.write(work)
-
-
-def _is_gone(owner: str, began: float) -> bool:
-    running = is_running(owner)
-    return not running if running is not None else time.time() - began > _LONGEST_SECONDS
