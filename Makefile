@@ -23,9 +23,10 @@ format: $(VENV)/.tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Speed, as ratios within one run; benchmarks/README.md has more of them.
 bench: $(VENV)/.ready
-	$(BIN)/weft bench build
-	$(BIN)/weft bench store
+	$(BIN)/python benchmarks/build.py
+	$(BIN)/python benchmarks/store.py
 
 # The crash test with a thousand rounds, and the server killed a hundred times.
 chaos: $(VENV)/.tested

@@ -1,8 +1,11 @@
-"""What holds for every test: nobody talks to the network."""
+"""What holds for every test: nobody talks to the network. And the database itself, for tests that need it."""
 
 import socket
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 _connect = socket.socket.connect
@@ -18,6 +21,21 @@ def _guarded(self: socket.socket, address: Any) -> None:
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", _guarded)
+
+
+@pytest.fixture
+def sql(tmp_path: Path) -> Callable[..., list[tuple[Any, ...]]]:
+    """Run SQL in a connection of its own to the `weft.db` below the folder of the test."""
+
+    def run(query: str, *values: Any) -> list[tuple[Any, ...]]:
+        [path] = tmp_path.rglob("weft.db")
+        db = apsw.Connection(str(path))
+        db.set_busy_timeout(30_000)
+        rows = list(db.execute(query, values))
+        db.close()
+        return rows
+
+    return run
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
-from weft.store.in_memory import (
+from weft.testing import (
+    InMemoryBlocks,
     InMemoryFacts,
     InMemoryMessages,
     InMemoryRecall,

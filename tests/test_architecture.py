@@ -90,15 +90,16 @@ def test_only_the_listed_functions_import_lazily() -> None:
 
 
 def test_packages_have_no_logic_of_their_own() -> None:
-    """Public names may be brought in and listed; only `weft.wire` is public below `weft` itself."""
+    """Public names may be brought in and listed: below `weft` those of `weft.testing` and `weft.wire`."""
     found = {
         _name(path): [type(node) for node in ast.parse(path.read_text("utf-8")).body[1:]]
         for path in MODULES
         if path.name == "__init__.py" and path.parent != SOURCE
     }
 
-    assert {name for name, nodes in found.items() if nodes} == {"wire/__init__.py"}
-    assert set(found["wire/__init__.py"]) == {ast.ImportFrom, ast.Assign}
+    assert {name for name, nodes in found.items() if nodes} == {"testing/__init__.py", "wire/__init__.py"}
+    for name in ("testing/__init__.py", "wire/__init__.py"):
+        assert set(found[name]) == {ast.ImportFrom, ast.Assign}
 
 
 def test_names_say_what_a_thing_is() -> None:
@@ -148,6 +149,7 @@ def test_every_contract_holds() -> None:
     [
         ("types/message.py", "import weft.store.base", "Imports point down the page only"),
         ("context/fit.py", "import weft.providers.base", "Imports point down the page only"),
+        ("compose.py", "import weft.testing", "Imports point down the page only"),
         ("memory/in_memory.py", "import apsw", "Only the store imports a database driver"),
         ("context/fit.py", "import time", "The pure packages do no input or output"),
         ("wire/local.py", "import asyncio", "The pure packages do no input or output"),

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import weft
-from weft.compose import Store
 from weft.gateway.assistant import Assistant
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.stream_settings import StreamSettings
 from weft.gateway.streams import Stream
+from weft.memory.base import Store
 from weft.types.envelope import Inbound
 from wired import Wire, gateway
 
@@ -45,9 +45,7 @@ class Watched:
         return [text for _, text in await self.wire.wait(count)]
 
     async def store(self) -> Store:
-        found = await self.app.store.get()
-        assert isinstance(found, Store)
-        return found
+        return await self.app.store.get()
 
     async def block(self, label: str) -> str | None:
         return await (await self.store()).memory.get_rendered_content("weft", label)

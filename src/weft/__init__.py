@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft import wire
-    from weft.compose import Store, connect, open
+    from weft.compose import connect, open
     from weft.errors import (
         BudgetExceeded,
         ChannelError,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from weft.gateway.assistant import Assistant
     from weft.memory.audit import Finding
+    from weft.memory.base import Store
     from weft.providers.scripted import ScriptedProvider
     from weft.recall.embed import Embedder
     from weft.tools.base import Tool
@@ -157,12 +158,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "weft.compose": "Store connect open",
+    "weft.compose": "connect open",
     "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
     "PermissionDenied ProviderError StoreError ToolError Unauthorized WeftError "
     "WorkspaceError",
     "weft.gateway.assistant": "Assistant",
     "weft.memory.audit": "Finding",
+    "weft.memory.base": "Store",
     "weft.providers.scripted": "ScriptedProvider",
     "weft.recall.embed": "Embedder",
     "weft.tools.base": "Tool",

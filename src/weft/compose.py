@@ -20,8 +20,8 @@ from weft.gateway.assistant import Assistant
 from weft.gateway.channel import Channel, Server
 from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
-from weft.gateway.stored import Stored
 from weft.memory.audit import Finding, audit
+from weft.memory.base import Store
 from weft.memory.store import MemoryStore
 from weft.plugins import make_plugin, plugin_names
 from weft.providers.base import Provider
@@ -35,7 +35,9 @@ from weft.recall.conversation_recall import Past
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
-from weft.store.sqlite.store import SqliteStore
+from weft.store.backend import Backend
+from weft.store.sqlite.backend import SqliteBackend
+from weft.store.sqlite.backup import restore as restore_backup
 from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
 from weft.tools.mcp import McpTools
@@ -102,51 +104,33 @@ async def _open_own(config: Config) -> Store:
     return await open(config.paths.database, embedder=make_embedder(config))
 
 
-class Store:
-    """Everything that lasts, from one open file. Close it when done, or use it with `async with`."""
+class BackendStore:
+    """A backend with memory and recall over it: what `open` returns as a `Store`."""
 
-    def __init__(self, kept: SqliteStore, *, embedder: Embedder | None = None) -> None:
-        self._kept = kept
-        self.finder = Finder(kept.search, kept.vectors, embedder)
-        self.sessions, self.messages = kept.sessions, kept.messages
-        self.facts, self.summaries, self.tasks = kept.facts, kept.summaries, kept.tasks
-        self.turns, self.mailbox, self.auth = kept.turns, kept.mailbox, kept.auth
-        self.activity, self.streams = kept.activity, kept.streams
-        self.memory = MemoryStore(kept.blocks, kept.archive, self.finder)
-        self.recall = Past(kept.search)
-
-    async def check(self) -> list[str]:
-        """What is wrong with the file; nothing, if all is well."""
-        return await self._kept.check()
+    def __init__(self, backend: Backend, *, embedder: Embedder | None = None) -> None:
+        self._backend = backend
+        self.finder = Finder(backend.search, backend.vectors, embedder)
+        self.sessions, self.messages, self.turns = backend.sessions, backend.messages, backend.turns
+        self.facts, self.summaries, self.tasks = backend.facts, backend.summaries, backend.tasks
+        self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
+        self.activity = backend.activity
+        self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
+        self.recall = Past(backend.search)
+        self.check, self.restore_export = backend.check, backend.restore_export
+        self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
     async def audit(self) -> list[Finding]:
-        """What is wrong with what is remembered, each with the command that mends it. Changes nothing."""
         await self.memory.keep_texts()
-        return audit(await self._kept.remembered.all(), datetime.now(UTC))
+        return audit(await self._backend.remembered(), datetime.now(UTC))
 
     async def purge(self, text: str) -> int:
-        """Forget a text for good: in the log, the index, blocks with their history, facts, notes, receipts.
-
-        In how many places it was. Its fingerprint stays there.
-
-        Raises:
-            StoreError: there is no text, or it cannot be taken out of a block.
-        """
         if not text.strip():
             raise StoreError("There is nothing to purge: give the text.")
-        return await self._kept.purge.purge(text, await self.memory.masked(text))
+        return await self._backend.purge(text, await self.memory.masked(text))
 
     async def export(self, folder: str | Path) -> dict[str, int]:
-        """Write everything into a new folder that people can read; how many rows of each kind."""
         await self.memory.keep_texts()
-        return await self._kept.dump.export(Path(folder))
-
-    async def restore(self, folder: str | Path) -> dict[str, int]:
-        """Read such a folder into this store, which must be empty: all of it, or nothing."""
-        return await self._kept.dump.restore(Path(folder))
-
-    async def close(self) -> None:
-        await self._kept.close()
+        return await self._backend.export(folder)
 
     async def __aenter__(self) -> Self:
         return self
@@ -169,13 +153,25 @@ async def open(  # noqa: A001 - `weft.open` reads as what it does
     if "://" in path:
         raise StoreError(f"This version keeps everything in a file, not at {path!r}: name a file.")
     where = path if path == ":memory:" else os.path.expanduser(path)  # noqa: ASYNC240 - reads a variable
-    return Store(await asyncio.to_thread(SqliteStore, where), embedder=embedder)
+    return BackendStore(await asyncio.to_thread(SqliteBackend, where), embedder=embedder)
+
+
+async def restore(database: Path, backup: Path) -> Path | None:
+    """Put a backup in the place of a database that nobody has open.
+
+    Returns where the old database is now, if there was one.
+
+    Raises:
+        ConfigError: there is no such backup.
+        StoreError: the backup is damaged, or the database is open in a program.
+    """
+    return await asyncio.to_thread(restore_backup, database, backup)
 
 
 def make_folder(path: Path) -> None:
     """Raises StoreError if it cannot be made."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be made ({error.strerror}): set WEFT_HOME to another place."
@@ -230,7 +226,7 @@ def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
     return environ.get("WEFT_TOKEN") or read_secret(config.http.token, "http.token", environ)
 
 
-def builtin_tools(store: Stored, recipe: Recipe, *, config: Config) -> list[Tool]:
+def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]:
     """Those of Weft's own tools that a recipe wants."""
 
     async def zone_of(sender: str) -> str:

@@ -308,15 +308,6 @@ def test_the_demo_shows_an_answer_and_what_lost_its_place(weft: Weft, tmp_path: 
     assert (tmp_path / ".demo" / "workspace" / "SOUL.md").exists()
 
 
-def test_the_bench_prints_ratios_of_one_run(weft: Weft) -> None:
-    done = weft("bench", "build", "--rounds", "5", "--skills", "3", "--json")
-
-    report = json.loads(done.stdout)
-    assert [row["messages"] for row in report["rows"]] == [1_000, 10_000, 100_000]
-    assert report["of_count_10k"] > 0
-    assert report["growth_100k"] > 0
-
-
 def test_every_command_in_the_table_has_the_help_it_promises(weft: Weft) -> None:
     from weft.cli.main import COMMANDS
 

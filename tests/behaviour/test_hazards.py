@@ -69,7 +69,7 @@ async def test_a_skills_folder_that_leads_out_of_the_workspace_is_not_followed(t
 
 
 async def test_a_block_too_large_for_the_memory_hides_no_other() -> None:
-    from weft.memory.in_memory import InMemoryBlocks
+    from weft.testing import InMemoryBlocks
 
     blocks = InMemoryBlocks(
         {

@@ -1,9 +1,10 @@
 """The pipeline around a turn: what the lines of Omega and Chai promise of it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,7 +174,7 @@ async def test_O46_O19_O17_an_idle_conversation_is_learned_from_in_throwaway_con
     await app.close()
 
 
-async def test_O46_every_fact_links_to_the_message_it_came_from() -> None:
+async def test_O46_every_fact_links_to_the_message_it_came_from(sql: Callable[..., Any]) -> None:
     provider = weft.ScriptedProvider(["Summary.", "city: Lisbon"])
     app = await weft.connect(provider=provider)
     store = await app.store.get()
@@ -183,8 +184,7 @@ async def test_O46_every_fact_links_to_the_message_it_came_from() -> None:
     await learn_from(app.engine, session)
 
     query = "select content from messages join facts on messages.id = facts.message_id"
-    found = await store._kept.database.read(lambda db: [*db.execute(query)])  # type: ignore[attr-defined]
-    assert found == [("I live in Lisbon.",)]
+    assert sql(query) == [("I live in Lisbon.",)]
     await app.close()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.store.in_memory import InMemoryMessages
+from weft.testing import InMemoryMessages
 
 NOON = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 TOOLS_MD = "grep(pattern: string)\n  finds lines\n  example: grep('todo')"

@@ -13,7 +13,7 @@ import pytest
 
 import weft
 from weft.config import find_paths
-from weft.store.in_memory import InMemoryMessages
+from weft.testing import InMemoryMessages
 from weft.tokens import Counter
 from weft.types.session import Tail
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
-from weft.store.in_memory import (
+from weft.testing import (
+    InMemoryBlocks,
     InMemoryFacts,
     InMemoryMessages,
     InMemoryRecall,

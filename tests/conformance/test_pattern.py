@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
+from weft.testing import InMemoryBlocks
 
 NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 RULES_HEADER = "# Tool Execution Rules"

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
-from weft.store.in_memory import InMemoryFacts, InMemoryRecall, InMemoryStore
+from weft.testing import InMemoryBlocks, InMemoryFacts, InMemoryRecall, InMemoryStore
 
 NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 CORE, WORKING = weft.BlockType.CORE, weft.BlockType.WORKING

@@ -11,7 +11,7 @@ import weft
 from weft.memory.document import Document
 from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
-from weft.store.sqlite.store import SqliteStore
+from weft.store.sqlite.backend import SqliteBackend
 
 CORE, WORKING = weft.BlockType.CORE, weft.BlockType.WORKING
 ARCHIVAL, LOG = weft.BlockType.ARCHIVAL, weft.BlockType.LOG
@@ -427,7 +427,7 @@ async def test_P14_persisting_writes_only_what_changed_since(tmp_path: Path) -> 
 
 
 async def test_P14_blocks_that_leave_the_cache_keep_what_was_written_to_them(tmp_path: Path) -> None:
-    kept = SqliteStore(str(tmp_path / "weft.db"))
+    kept = SqliteBackend(str(tmp_path / "weft.db"))
     memory = MemoryStore(kept.blocks, kept.archive, Finder(kept.search), cache_size=4)
     for number in range(20):
         await memory.create_block("iris", f"{number}")
@@ -441,7 +441,7 @@ async def test_P14_blocks_that_leave_the_cache_keep_what_was_written_to_them(tmp
 
 @pytest.mark.parametrize("let_go", [False, True])
 async def test_P14_P18_edits_not_yet_persisted_outlive_the_cache(tmp_path: Path, let_go: bool) -> None:
-    kept = SqliteStore(str(tmp_path / "weft.db"))
+    kept = SqliteBackend(str(tmp_path / "weft.db"))
     memory = MemoryStore(kept.blocks, kept.archive, Finder(kept.search), cache_size=4)
     await memory.create_block("iris", "mine")
     document = await memory.get_block("iris", "mine")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
-from weft.store.in_memory import InMemoryRecall, InMemoryStore, InMemoryTasks
+from weft.testing import InMemoryBlocks, InMemoryRecall, InMemoryStore, InMemoryTasks
 
 from samples import assistant, result, user
 

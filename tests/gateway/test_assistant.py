@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,13 +33,6 @@ async def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 async def history(app: Assistant, session: str, caller: weft.Caller = ME) -> list[str]:
     return [m.content for m in (await app.context("next", session, caller=caller)).history]
-
-
-async def waited(app: Assistant, minutes: int) -> None:
-    store = await app.store.get()
-    assert isinstance(store, weft.Store)
-    query = "update sessions set active_at = active_at - ?"
-    await store._kept.database.write(lambda db: db.execute(query, (minutes * 60,)).get)
 
 
 async def test_a_look_at_a_session_by_its_name_sees_what_was_said_there(connect: Connect) -> None:
@@ -81,15 +75,18 @@ async def test_a_session_by_its_id_goes_on_even_if_it_was_closed(connect: Connec
     assert by_name.session == first
 
 
-async def test_after_half_an_hour_omega_begins_anew_even_in_an_open_conversation(connect: Connect) -> None:
+async def test_after_half_an_hour_omega_begins_anew_even_in_an_open_conversation(
+    connect: Connect, sql: Callable[..., Any]
+) -> None:
     app = await connect("omega")
     talk = Talk(app)
     await talk.say("one")
     first = talk.session
 
-    await waited(app, 29)
+    earlier = "update sessions set active_at = active_at - ? * 60"
+    sql(earlier, 29)
     assert await history(app, first) == ["one", "r0"]
-    await waited(app, 2)
+    sql(earlier, 2)
     assert await history(app, first) == []
     await talk.say("two")
 

@@ -193,9 +193,10 @@ async def test_an_answer_that_is_refused_does_not_hold_up_the_next() -> None:
         assert [text for _, text in await wire.wait(1)] == ["echo two"]
 
 
-async def test_an_answer_that_was_being_sent_when_the_program_died_is_reported_not_repeated() -> None:
-    async with gateway(Echo(), Wire()) as (_, app):
-        store = await app.store.get()
+async def test_an_answer_that_was_being_sent_when_the_program_died_is_reported_not_repeated(
+    tmp_path: Path,
+) -> None:
+    async with await weft.open(tmp_path / "weft.db") as store:
         await store.mailbox.put(Outbound(channel="telegram", conversation="7", text="Hello."))
         await store.mailbox.due(10**12, ("telegram",))
 

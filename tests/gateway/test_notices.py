@@ -1,6 +1,8 @@
 """What a stream tells is no message of a person: how it is shown, kept, refused and remembered."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -176,7 +178,7 @@ async def test_an_interrupted_turn_keeps_where_its_notice_is_from(
         session = await store.sessions.find_or_create("telegram", "7", "7", agent_id="weft")
         inbox_id = await store.mailbox.receive(notice("A file is new."))
         await store.turns.begin(session.id, "A file is new.", inbox_id=inbox_id or "")
-        monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+        monkeypatch.setattr("weft.store.sqlite.turns.is_interrupted", lambda *_: True)
 
         await settle_interrupted(store.turns)
 
@@ -188,17 +190,14 @@ async def test_an_interrupted_turn_keeps_where_its_notice_is_from(
 
 
 async def test_who_may_not_come_in_is_told_nothing_and_that_is_noted(
-    folder: Path, caplog: pytest.LogCaptureFixture
+    folder: Path, caplog: pytest.LogCaptureFixture, sql: Callable[..., Any]
 ) -> None:
     async with watching(watches(folder=str(folder)), allowed=()) as watched:
         await watched.look()
         write(folder / "a.md", "one")
         assert await watched.stream.look() == 1
-        store = await watched.store()
         await watched.gateway.stop()
-        denials = await store._kept.database.read(
-            lambda db: [*db.execute("select channel, sender, why from denials")]
-        )
+        denials = sql("select channel, sender, why from denials")
 
     assert denials == [("telegram", "7", "neither allowed nor paired")]
     assert (watched.sent, watched.model.requests) == ([], [])

@@ -168,7 +168,7 @@ async def test_what_steered_a_turn_that_was_killed_is_reported_too(monkeypatch: 
         turn = await store.turns.begin(session.id, "look up the tide", inbox_id=first or "")
         steered = weft.Message(role="user", content="and book a table")
         await store.turns.step(turn, steered, inbox_ids=[second or ""])
-        monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+        monkeypatch.setattr("weft.store.sqlite.turns.is_interrupted", lambda *_: True)
         await made.resume()
 
         [(_, told)] = await wire.wait(1)

@@ -132,7 +132,7 @@ async def test_what_was_seen_goes_with_an_export(
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "moved"))
 
     async with watching(watches(folder=str(folder))) as watched:
-        await (await watched.store()).restore(tmp_path / "out")
+        await (await watched.store()).restore_export(tmp_path / "out")
         assert await watched.look() == []
         write(folder / "a.md", "two", at=1_700_000_060)
         assert await watched.look() == [CHANGED]

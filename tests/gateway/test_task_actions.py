@@ -23,7 +23,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def order(app: weft.Assistant, due: datetime = DUE, *, repeat: str = "once") -> weft.Store:
     store = await app.store.get()
-    assert isinstance(store, weft.Store)
     await store.tasks.add(
         "telegram:7", TEXT, due, repeat, action="action", channel="telegram", conversation="7"
     )

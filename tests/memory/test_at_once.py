@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import weft
-from weft.compose import Store
+from weft.compose import BackendStore
+from weft.memory.base import Store
 from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
-from weft.store.sqlite.store import SqliteStore
+from weft.store.sqlite.backend import SqliteBackend
 from weft.types.schema import MapSchema, TextSchema, Viewport
 
 
@@ -24,7 +25,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def test_a_handle_outlives_the_cache(tmp_path: Path) -> None:
-    kept = SqliteStore(str(tmp_path / "weft.db"))
+    kept = SqliteBackend(str(tmp_path / "weft.db"))
     memory = MemoryStore(kept.blocks, kept.archive, Finder(kept.search), cache_size=1)
     for label in ("one", "two", "three"):
         await memory.create_block("iris", label)
@@ -63,12 +64,13 @@ async def test_an_edit_whose_caller_is_cancelled_is_whole_and_harms_no_handle(st
 
 
 async def test_an_edit_that_could_not_be_written_is_not_shown_nor_written_later(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    backend = SqliteBackend(str(tmp_path / "weft.db"))
+    store, merge = BackendStore(backend), backend.blocks.merge
     await store.memory.create_block("iris", "notes")
     document = await store.memory.get_block("iris", "notes")
     assert document is not None
-    rows, merge = store._kept.blocks, store._kept.blocks.merge
 
     async def full(block_id: str, since: int, work: Callable[..., Any]) -> int:
         def fails(moment: Any) -> None:
@@ -77,7 +79,7 @@ async def test_an_edit_that_could_not_be_written_is_not_shown_nor_written_later(
 
         return await merge(block_id, since, fails)
 
-    monkeypatch.setattr(rows, "merge", full)
+    monkeypatch.setattr(backend.blocks, "merge", full)
     with pytest.raises(weft.StoreError, match="full"):
         await store.memory.append_to_block("iris", "notes", "lost ")
     monkeypatch.undo()
@@ -85,6 +87,7 @@ async def test_an_edit_that_could_not_be_written_is_not_shown_nor_written_later(
     await store.memory.persist_block("iris", "notes")
 
     assert await store.memory.get_rendered_content("iris", "notes") == "kept"
+    await store.close()
 
 
 async def test_two_programs_that_undo_at_once_take_back_two_changes(tmp_path: Path) -> None:

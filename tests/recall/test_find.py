@@ -13,7 +13,7 @@ import weft
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
 from weft.store.base import Scope
-from weft.store.sqlite.store import SqliteStore
+from weft.store.sqlite.backend import SqliteBackend
 from weft.types.search import SearchContentType, SearchMode, SearchOptions
 
 from samples import assistant, user
@@ -48,13 +48,13 @@ class Topics:
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(":memory:")
+async def store() -> AsyncIterator[SqliteBackend]:
+    opened = SqliteBackend(":memory:")
     yield opened
     await opened.close()
 
 
-def finder(store: SqliteStore, embedder: Topics | None = None) -> Finder:
+def finder(store: SqliteBackend, embedder: Topics | None = None) -> Finder:
     return Finder(store.search, store.vectors, embedder)
 
 
@@ -62,7 +62,7 @@ async def found(finder: Finder, query: str, options: SearchOptions, scope: Scope
     return [hit.content for hit in await finder.search(query, scope, options)]
 
 
-async def test_meaning_finds_what_has_no_word_in_common(store: SqliteStore) -> None:
+async def test_meaning_finds_what_has_no_word_in_common(store: SqliteBackend) -> None:
     await store.archive.insert("iris", "The ship leaves at seven")
     await store.archive.insert("iris", "Green tea at noon")
     by_meaning = finder(store, Topics())
@@ -73,7 +73,7 @@ async def test_meaning_finds_what_has_no_word_in_common(store: SqliteStore) -> N
     assert (await found(by_meaning, "which boat", SearchOptions()))[0] == "The ship leaves at seven"
 
 
-async def test_a_hit_says_how_it_was_found_and_what_its_score_is_made_of(store: SqliteStore) -> None:
+async def test_a_hit_says_how_it_was_found_and_what_its_score_is_made_of(store: SqliteBackend) -> None:
     await store.archive.insert("iris", "The boat is a ship")
     with_meaning, without = finder(store, Topics()), finder(store)
 
@@ -94,7 +94,7 @@ async def test_a_hit_says_how_it_was_found_and_what_its_score_is_made_of(store: 
 
 
 async def test_without_an_embedder_hybrid_says_that_it_is_fts(
-    store: SqliteStore, caplog: pytest.LogCaptureFixture
+    store: SqliteBackend, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         await finder(store).search("boat", IRIS, SearchOptions())
@@ -104,12 +104,12 @@ async def test_without_an_embedder_hybrid_says_that_it_is_fts(
     assert "no embedder, so this search is by words only (Fts)" in caplog.text
 
 
-async def test_without_an_embedder_search_by_meaning_is_an_error_with_a_remedy(store: SqliteStore) -> None:
+async def test_without_an_embedder_search_by_meaning_is_an_error_with_a_remedy(store: SqliteBackend) -> None:
     with pytest.raises(weft.StoreError, match="needs an embedder: set one, or use the mode Fts"):
         await finder(store).search("boat", IRIS, VECTOR)
 
 
-async def test_each_text_is_embedded_once_and_again_only_when_it_changes(store: SqliteStore) -> None:
+async def test_each_text_is_embedded_once_and_again_only_when_it_changes(store: SqliteBackend) -> None:
     embedder = Topics()
     by_meaning = finder(store, embedder)
     first = await store.archive.insert("iris", "a boat")
@@ -125,7 +125,7 @@ async def test_each_text_is_embedded_once_and_again_only_when_it_changes(store: 
     assert sorted(await found(by_meaning, "vessel", VECTOR)) == ["a storm", "some tea"]
 
 
-async def test_another_embedder_starts_anew(store: SqliteStore) -> None:
+async def test_another_embedder_starts_anew(store: SqliteBackend) -> None:
     await store.archive.insert("iris", "a boat")
     await finder(store, Topics("one")).catch_up()
 
@@ -136,7 +136,7 @@ async def test_another_embedder_starts_anew(store: SqliteStore) -> None:
     assert await found(finder(store, other), "ship", VECTOR) == ["a boat"]
 
 
-async def test_an_embedder_that_gives_something_else_is_named(store: SqliteStore) -> None:
+async def test_an_embedder_that_gives_something_else_is_named(store: SqliteBackend) -> None:
     class Broken(Topics):
         async def embed(self, texts: Sequence[str]) -> list[list[float]]:
             return [[1.0]]
@@ -147,7 +147,7 @@ async def test_an_embedder_that_gives_something_else_is_named(store: SqliteStore
         await finder(store, Broken("broken")).search("ship", IRIS, VECTOR)
 
 
-async def test_meaning_respects_owners_sources_and_the_session_left_out(store: SqliteStore) -> None:
+async def test_meaning_respects_owners_sources_and_the_session_left_out(store: SqliteBackend) -> None:
     mine = await store.sessions.new("telegram", "c1", "42", agent_id="iris")
     now = await store.sessions.new("telegram", "c2", "42", agent_id="iris")
     theirs = await store.sessions.new("telegram", "c3", "43", agent_id="rose")
@@ -183,7 +183,7 @@ async def test_a_shared_block_is_found_by_both_and_no_longer_when_the_share_ends
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.integers(-9, 9), min_size=8, max_size=8).filter(any), min_size=1, max_size=12))
 async def test_the_nearest_are_those_of_an_exact_look_at_all(vectors: list[list[int]]) -> None:
-    store = SqliteStore(":memory:")
+    store = SqliteBackend(":memory:")
     for number in range(len(vectors)):
         await store.archive.insert("iris", str(number))
     items = await store.vectors.missing("exact", 100)
@@ -204,7 +204,7 @@ async def test_the_nearest_are_those_of_an_exact_look_at_all(vectors: list[list[
     await store.close()
 
 
-async def test_the_embedder_that_comes_along_knows_like_from_unlike(store: SqliteStore) -> None:
+async def test_the_embedder_that_comes_along_knows_like_from_unlike(store: SqliteBackend) -> None:
     for text in (
         "We went sailing on a small vessel.",
         "The tax form is due in May.",

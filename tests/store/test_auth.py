@@ -6,18 +6,18 @@ import pytest
 
 import weft
 from weft.store.sqlite import auth
-from weft.store.sqlite.store import SqliteStore
+from weft.store.sqlite.backend import SqliteBackend
 from weft.types.delivery import Paired
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(":memory:")
+async def store() -> AsyncIterator[SqliteBackend]:
+    opened = SqliteBackend(":memory:")
     yield opened
     await opened.close()
 
 
-async def test_a_code_works_once_and_a_newer_one_replaces_it(store: SqliteStore) -> None:
+async def test_a_code_works_once_and_a_newer_one_replaces_it(store: SqliteBackend) -> None:
     first = await store.auth.offer_pairing("telegram", "42")
     code = await store.auth.offer_pairing("telegram", "42")
 
@@ -31,7 +31,7 @@ async def test_a_code_works_once_and_a_newer_one_replaces_it(store: SqliteStore)
     assert await store.auth.is_paired("web", "42") is False
 
 
-async def test_an_old_code_lets_nobody_in(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_old_code_lets_nobody_in(store: SqliteBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "CODE_MINUTES", -1)
     code = await store.auth.offer_pairing("telegram", "42")
 
@@ -41,7 +41,7 @@ async def test_an_old_code_lets_nobody_in(store: SqliteStore, monkeypatch: pytes
     assert await store.auth.paired() == []
 
 
-async def test_who_was_let_in_can_be_shut_out_again(store: SqliteStore) -> None:
+async def test_who_was_let_in_can_be_shut_out_again(store: SqliteBackend) -> None:
     await store.auth.confirm_pairing(await store.auth.offer_pairing("telegram", "42"))
     await store.auth.confirm_pairing(await store.auth.offer_pairing("telegram", "43"))
 
@@ -50,7 +50,7 @@ async def test_who_was_let_in_can_be_shut_out_again(store: SqliteStore) -> None:
     assert await store.auth.paired() == [Paired(channel="telegram", sender="43")]
 
 
-async def test_a_token_ends_with_its_name_or_with_the_next_one(store: SqliteStore) -> None:
+async def test_a_token_ends_with_its_name_or_with_the_next_one(store: SqliteBackend) -> None:
     old = await store.auth.new_token("phone")
     new = await store.auth.new_token("phone")
 

@@ -1,8 +1,10 @@
 """One file: what is acknowledged is there, and what is wrong with it is said in one sentence."""
 
 import asyncio
+import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -14,8 +16,8 @@ import pytest
 
 import weft
 from weft.store.sqlite import database as database_module
+from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.database import Database
-from weft.store.sqlite.store import SqliteStore
 
 from samples import user
 
@@ -110,19 +112,39 @@ async def test_what_was_asked_for_before_the_store_was_closed_is_still_read(tmp_
     assert await asked == 1
 
 
-async def test_a_copy_of_the_one_file_holds_everything_acknowledged(tmp_path: Path) -> None:
+async def test_a_copy_of_the_file_and_its_wal_holds_everything_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
-    store = SqliteStore(str(path))
+    store = SqliteBackend(str(path))
     session = await store.sessions.new("a", "b", "c")
     await store.messages.append(session.id, user("kept"))
 
-    shutil.copy(path, tmp_path / "copy.db")
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", tmp_path / f"copy.db{end}")
 
-    copied = SqliteStore(str(tmp_path / "copy.db"))
+    copied = SqliteBackend(str(tmp_path / "copy.db"))
     assert [m.content for m in await copied.messages.all(session.id)] == ["kept"]
     assert await copied.check() == []
     await copied.close()
     await store.close()
+
+
+async def test_when_the_store_is_closed_everything_is_in_the_one_file(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "weft.db") as store:
+        await store.facts.set("a:b", "city", "Lisbon")
+        await store.facts.list("a:b")
+
+    assert os.listdir(tmp_path) == ["weft.db"]
+
+
+async def test_only_the_owner_may_read_the_file_and_the_folder_that_was_made_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "weft.db"
+    async with await weft.open(path) as store:
+        await store.facts.set("a:b", "city", "Lisbon")
+
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+
+    assert modes == {"weft.db": 0o600, "weft.db-wal": 0o600, "weft.db-shm": 0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
@@ -163,7 +185,7 @@ def test_another_programs_database_is_left_as_it_is(tmp_path: Path) -> None:
 async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "weft.db")
     database = Database(path)
-    await database.write(lambda db: db.execute("insert into migrations values(99, 'm099_future', 0)").get)
+    await database.write(lambda db: db.execute("insert into migrations(number) values(99)").get)
     await database.close()
 
     with pytest.raises(weft.StoreError, match="newer version"):
@@ -171,7 +193,7 @@ async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
-    store = SqliteStore(str(tmp_path / "weft.db"))
+    store = SqliteBackend(str(tmp_path / "weft.db"))
     session = await store.sessions.new("a", "b", "c")
     await store.messages.append(session.id, user("before"))
     pages = await store.database.read(lambda db: db.pragma("page_count"))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import weft
-from weft.store.sqlite.dump import TABLES
+from weft.store.sqlite.tables import TABLES
 from weft.types.envelope import Inbound, Outbound, Seen
 from weft.types.schema import LogSchema, MapSchema
 from weft.types.session import Fold
@@ -89,7 +89,7 @@ async def test_a_round_trip_gives_the_same_bytes_and_the_same_store(
     counts = await store.export(tmp_path / "first")
 
     async with await weft.open(tmp_path / "other.db") as other:
-        assert await other.restore(tmp_path / "first") == counts
+        assert await other.restore_export(tmp_path / "first") == counts
         await other.export(tmp_path / "second")
 
         assert contents(tmp_path / "first") == contents(tmp_path / "second")
@@ -106,15 +106,8 @@ async def test_a_round_trip_gives_the_same_bytes_and_the_same_store(
         assert await other.streams.seen("notes", "somewhere") == await store.streams.seen(
             "notes", "somewhere"
         )
-    assert {table.name for table in TABLES} - {"block_snapshots"} == {k for k, n in counts.items() if n}
-
-
-async def test_every_table_but_what_can_be_made_again_is_exported(store: weft.Store) -> None:
-    query = "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'"
-    tables = await store._kept.database.read(lambda db: {row[0] for row in db.execute(query)})
-    derived = {name for name in tables if name.startswith(("items", "vector"))} | {"embedder"}
-
-    assert tables - derived - {"migrations", "auth_codes"} == {table.name for table in TABLES}
+    exported = {table.name for table in TABLES if table.exported}
+    assert exported - {"block_snapshots"} == {name for name, count in counts.items() if count}
 
 
 async def test_a_long_history_keeps_its_snapshot(store: weft.Store, tmp_path: Path) -> None:
@@ -124,7 +117,7 @@ async def test_a_long_history_keeps_its_snapshot(store: weft.Store, tmp_path: Pa
 
     counts = await store.export(tmp_path / "out")
     async with await weft.open(tmp_path / "other.db") as other:
-        await other.restore(tmp_path / "out")
+        await other.restore_export(tmp_path / "out")
         await other.memory.append_to_block("iris", "notes", "more")
         text = await other.memory.get_rendered_content("iris", "notes") or ""
 
@@ -165,7 +158,7 @@ async def test_a_store_that_has_something_is_not_imported_into(store: weft.Store
     await store.export(tmp_path / "out")
 
     with pytest.raises(weft.StoreError, match="already: import into a new one"):
-        await store.restore(tmp_path / "out")
+        await store.restore_export(tmp_path / "out")
 
 
 def _drop_line(folder: Path) -> None:
@@ -211,7 +204,7 @@ async def test_a_damaged_folder_is_refused_whole(
 
     async with await weft.open(tmp_path / "other.db") as other:
         with pytest.raises(weft.StoreError, match=words):
-            await other.restore(tmp_path / "out")
+            await other.restore_export(tmp_path / "out")
         counts = await other.export(tmp_path / "after")
 
     assert not any(counts.values())
@@ -229,7 +222,7 @@ async def test_whatever_was_written_survives_a_round_trip(
         for name in names:
             await store.memory.create_block("iris", name, schema=MapSchema(fields=()))
         await store.export(folder / "first")
-        await other.restore(folder / "first")
+        await other.restore_export(folder / "first")
         await other.export(folder / "second")
 
         assert contents(folder / "first") == contents(folder / "second")

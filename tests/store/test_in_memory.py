@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
-from weft.store.in_memory import (
+from weft.testing import (
+    InMemoryBlocks,
     InMemoryFacts,
     InMemoryMessages,
     InMemoryRecall,

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 import weft
 from weft.recall.conversation_recall import Past
 from weft.store.base import Change, Moment, Scope
-from weft.store.in_memory import InMemoryMessages
+from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.search import fts_query
-from weft.store.sqlite.store import SqliteStore
+from weft.testing import InMemoryMessages
 from weft.tokens import COUNTERS
 from weft.types.memory import BlockInfo, RenderedBlock
 from weft.types.search import SearchContentType
@@ -26,14 +26,14 @@ TEXT = st.text(max_size=40)
 
 
 @pytest.fixture(params=["memory", "file"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteBackend]:
     path = ":memory:" if request.param == "memory" else str(tmp_path / "weft.db")
-    opened = SqliteStore(path)
+    opened = SqliteBackend(path)
     yield opened
     await opened.close()
 
 
-async def test_a_conversation_has_one_session_until_a_new_one_is_asked_for(store: SqliteStore) -> None:
+async def test_a_conversation_has_one_session_until_a_new_one_is_asked_for(store: SqliteBackend) -> None:
     first = await store.sessions.find_or_create("telegram", "c1", "42")
     again = await store.sessions.find_or_create("telegram", "c1", "42")
     other = await store.sessions.find_or_create("telegram", "c2", "42")
@@ -46,7 +46,7 @@ async def test_a_conversation_has_one_session_until_a_new_one_is_asked_for(store
     assert await store.messages.all(fresh.id) == []
 
 
-async def test_a_closed_session_is_not_found_again(store: SqliteStore) -> None:
+async def test_a_closed_session_is_not_found_again(store: SqliteBackend) -> None:
     session = await store.sessions.find_or_create("a", "b", "c")
 
     await store.sessions.close(session.id)
@@ -56,7 +56,7 @@ async def test_a_closed_session_is_not_found_again(store: SqliteStore) -> None:
         await store.sessions.close("gone")
 
 
-async def test_a_rule_says_what_counts_and_how_long_a_session_waits(store: SqliteStore) -> None:
+async def test_a_rule_says_what_counts_and_how_long_a_session_waits(store: SqliteBackend) -> None:
     by_sender = SessionRule(ignore="conversation")
     impatient = SessionRule(idle_minutes=0)
 
@@ -68,7 +68,7 @@ async def test_a_rule_says_what_counts_and_how_long_a_session_waits(store: Sqlit
     assert (await store.sessions.find_or_create("a", "c9", "t", rule=impatient)).id != waited.id
 
 
-async def test_ids_can_be_made_of_the_channel_and_the_chat_and_stay_unique(store: SqliteStore) -> None:
+async def test_ids_can_be_made_of_the_channel_and_the_chat_and_stay_unique(store: SqliteBackend) -> None:
     rule = SessionRule(id="{channel}_{conversation}")
 
     first = await store.sessions.new("telegram", "77", "s", rule=rule)
@@ -80,7 +80,7 @@ async def test_ids_can_be_made_of_the_channel_and_the_chat_and_stay_unique(store
     assert odd.id == "telegram_{sender}"
 
 
-async def test_messages_come_back_as_they_were_written(store: SqliteStore) -> None:
+async def test_messages_come_back_as_they_were_written(store: SqliteBackend) -> None:
     session = await store.sessions.find_or_create("a", "b", "c")
     said = [
         user("Where?"),
@@ -103,7 +103,7 @@ async def test_messages_come_back_as_they_were_written(store: SqliteStore) -> No
     assert await store.messages.newest(session.id, 0) == []
 
 
-async def test_messages_of_an_unknown_session_are_refused_and_none_is_kept(store: SqliteStore) -> None:
+async def test_messages_of_an_unknown_session_are_refused_and_none_is_kept(store: SqliteBackend) -> None:
     with pytest.raises(weft.StoreError, match="no session 'gone'"):
         await store.messages.append("gone", user("x"))
 
@@ -119,7 +119,7 @@ async def test_messages_of_an_unknown_session_are_refused_and_none_is_kept(store
 async def test_the_tail_is_that_of_a_plain_list_under_every_counter(
     said: list[tuple[str, str]], max_tokens: int | None, max_messages: int | None
 ) -> None:
-    store = SqliteStore(":memory:")
+    store = SqliteBackend(":memory:")
     session = await store.sessions.new("a", "b", "c")
     messages = [weft.Message(role=role, content=text) for role, text in said]
     await store.messages.append(session.id, *messages)
@@ -142,7 +142,7 @@ async def test_the_tail_is_that_of_a_plain_list_under_every_counter(
 
 
 async def test_pictures_and_tags_cost_the_same_in_a_file_as_in_a_list() -> None:
-    store = SqliteStore(":memory:")
+    store = SqliteBackend(":memory:")
     session = await store.sessions.new("a", "b", "c")
     seen = weft.Message(role="user", content="look", parts=({"type": "image", "data": "aa"},))
     messages = [seen, weft.Message(role="assistant", content="<block:x> " * 30), user("well?")]
@@ -156,7 +156,7 @@ async def test_pictures_and_tags_cost_the_same_in_a_file_as_in_a_list() -> None:
     await store.close()
 
 
-async def test_a_fact_keeps_its_earlier_values_with_their_dates(store: SqliteStore) -> None:
+async def test_a_fact_keeps_its_earlier_values_with_their_dates(store: SqliteBackend) -> None:
     await store.facts.set("telegram:42", "city", "Rome")
     await store.facts.set("telegram:42", "city", "Lisbon")
     await store.facts.set("telegram:42", "city", "Lisbon")
@@ -171,7 +171,7 @@ async def test_a_fact_keeps_its_earlier_values_with_their_dates(store: SqliteSto
     assert lisbon.ended_at is None
 
 
-async def test_a_forgotten_fact_is_gone_and_another_person_never_had_it(store: SqliteStore) -> None:
+async def test_a_forgotten_fact_is_gone_and_another_person_never_had_it(store: SqliteBackend) -> None:
     await store.facts.set("telegram:42", "city", "Rome")
 
     assert await store.facts.list("telegram:43") == []
@@ -182,7 +182,7 @@ async def test_a_forgotten_fact_is_gone_and_another_person_never_had_it(store: S
         await store.facts.get("telegram:42", "city")
 
 
-async def test_linked_senders_are_one_person(store: SqliteStore) -> None:
+async def test_linked_senders_are_one_person(store: SqliteBackend) -> None:
     await store.facts.set("telegram:42", "city", "Rome")
 
     await store.facts.link("web:1", "telegram:42")
@@ -203,14 +203,14 @@ async def test_linked_senders_are_one_person(store: SqliteStore) -> None:
         ("| a", "b |"),
     ],
 )
-async def test_what_tells_nothing_is_not_kept_as_a_fact(store: SqliteStore, key: str, value: str) -> None:
+async def test_what_tells_nothing_is_not_kept_as_a_fact(store: SqliteBackend, key: str, value: str) -> None:
     with pytest.raises(weft.StoreError):
         await store.facts.set("telegram:42", key, value)
 
     assert await store.facts.list("telegram:42") == []
 
 
-async def test_a_model_cannot_write_reserved_keys(store: SqliteStore) -> None:
+async def test_a_model_cannot_write_reserved_keys(store: SqliteBackend) -> None:
     await store.facts.set("telegram:42", "role", "owner")
 
     with pytest.raises(weft.StoreError, match="reserved"):
@@ -219,7 +219,7 @@ async def test_a_model_cannot_write_reserved_keys(store: SqliteStore) -> None:
     assert await store.facts.get("telegram:42", "role") == "owner"
 
 
-async def test_summaries_come_newest_first_and_only_the_senders_own(store: SqliteStore) -> None:
+async def test_summaries_come_newest_first_and_only_the_senders_own(store: SqliteBackend) -> None:
     for number in range(5):
         await store.summaries.add("telegram", "42", f"talk {number}")
     await store.summaries.add("telegram", "43", "another's")
@@ -230,7 +230,7 @@ async def test_summaries_come_newest_first_and_only_the_senders_own(store: Sqlit
 
 
 async def test_tasks_are_listed_by_due_time_and_cancelled_by_the_start_of_their_id(
-    store: SqliteStore,
+    store: SqliteBackend,
 ) -> None:
     noon = datetime(2026, 11, 15, 12, tzinfo=UTC)
     late = await store.tasks.add("s", "late", noon + timedelta(hours=5))
@@ -245,7 +245,7 @@ async def test_tasks_are_listed_by_due_time_and_cancelled_by_the_start_of_their_
     assert [task.id for task in await store.tasks.list("s")] == [soon]
 
 
-async def test_the_archive_keeps_notes_with_their_metadata(store: SqliteStore) -> None:
+async def test_the_archive_keeps_notes_with_their_metadata(store: SqliteBackend) -> None:
     kept = await store.archive.insert("iris", "The boat is called Marlin.", {"source": "log"})
 
     entry = (await store.archive.list([kept]))[kept]
@@ -256,12 +256,12 @@ async def test_the_archive_keeps_notes_with_their_metadata(store: SqliteStore) -
     assert await store.search.candidates("Marlin", Scope(owner="iris"), sources=ALL, limit=5) == []
 
 
-async def _found(store: SqliteStore, query: str, owner: str = "iris") -> list[str]:
+async def _found(store: SqliteBackend, query: str, owner: str = "iris") -> list[str]:
     found = await store.search.candidates(query, Scope(owner=owner), sources=ALL, limit=10)
     return [candidate.content for candidate in found]
 
 
-async def test_search_finds_other_forms_of_a_word_and_the_best_first(store: SqliteStore) -> None:
+async def test_search_finds_other_forms_of_a_word_and_the_best_first(store: SqliteBackend) -> None:
     await store.archive.insert("iris", "The dogs were running in the park")
     await store.archive.insert("iris", "A dog runs, a dog barks, a dog sleeps: dog days")
     await store.archive.insert("iris", "Nothing about animals")
@@ -272,7 +272,7 @@ async def test_search_finds_other_forms_of_a_word_and_the_best_first(store: Sqli
     assert await _found(store, "anim*") == ["Nothing about animals"]
 
 
-async def test_search_works_in_scripts_without_spaces(store: SqliteStore) -> None:
+async def test_search_works_in_scripts_without_spaces(store: SqliteBackend) -> None:
     await store.archive.insert("iris", "我喜欢喝绿茶")
     await store.archive.insert("iris", "東京タワーは高い")
 
@@ -282,7 +282,7 @@ async def test_search_works_in_scripts_without_spaces(store: SqliteStore) -> Non
     assert await _found(store, "大阪") == []
 
 
-async def test_nobody_finds_what_is_anothers(store: SqliteStore) -> None:
+async def test_nobody_finds_what_is_anothers(store: SqliteBackend) -> None:
     mine = await store.sessions.find_or_create("telegram", "c1", "42", agent_id="iris")
     theirs = await store.sessions.find_or_create("telegram", "c2", "43", agent_id="rose")
     await store.messages.append(mine.id, user("the key is under the blue stone"))
@@ -295,7 +295,7 @@ async def test_nobody_finds_what_is_anothers(store: SqliteStore) -> None:
     assert len(everyone) == 2
 
 
-async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(store: SqliteStore) -> None:
+async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(store: SqliteBackend) -> None:
     past = await store.sessions.find_or_create("telegram", "c1", "42")
     now = await store.sessions.find_or_create("telegram", "c2", "42")
     await store.messages.append(past.id, user("The dive boat is called Marlin."), assistant("Noted."))
@@ -309,7 +309,7 @@ async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(sto
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=40) | st.text('"*()^:-+ANDORNEAR{}', max_size=30))
 async def test_no_query_is_ever_taken_as_syntax(query: str) -> None:
-    store = SqliteStore(":memory:")
+    store = SqliteBackend(":memory:")
     await store.archive.insert("iris", "some text")
 
     found = await store.search.candidates(query, Scope(owner="iris"), sources=ALL, limit=3)
@@ -319,7 +319,7 @@ async def test_no_query_is_ever_taken_as_syntax(query: str) -> None:
     await store.close()
 
 
-async def test_a_receipt_can_be_read_again(store: SqliteStore) -> None:
+async def test_a_receipt_can_be_read_again(store: SqliteBackend) -> None:
     session = await store.sessions.find_or_create("a", "b", "c")
     context = await weft.ContextBuilder().build("Hi")
     assert context.receipt is not None
@@ -333,7 +333,7 @@ async def test_a_receipt_can_be_read_again(store: SqliteStore) -> None:
         await store.turns.get("gone")
 
 
-async def test_a_builder_takes_its_history_from_the_file(store: SqliteStore) -> None:
+async def test_a_builder_takes_its_history_from_the_file(store: SqliteBackend) -> None:
     session = await store.sessions.find_or_create("a", "b", "c")
     await store.messages.append(session.id, user("one"), assistant("two"))
 
@@ -348,7 +348,7 @@ def _change(blob: bytes) -> Change:
     return Change(blob=blob, before=b"", after=blob, author="iris")
 
 
-async def _kept(store: SqliteStore, info: BlockInfo, text: str) -> str:
+async def _kept(store: SqliteBackend, info: BlockInfo, text: str) -> str:
     """A block with a text to be shown."""
     block = await store.blocks.create(info, _change(b"1"))
     kept = await _info(store, block)
@@ -356,11 +356,11 @@ async def _kept(store: SqliteStore, info: BlockInfo, text: str) -> str:
     return block
 
 
-async def _info(store: SqliteStore, block: str) -> BlockInfo:
+async def _info(store: SqliteBackend, block: str) -> BlockInfo:
     return next(info for info in await store.blocks.everyone() if info.id == block)
 
 
-async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
+async def test_a_blocks_changes_are_kept_in_order(store: SqliteBackend) -> None:
     info = BlockInfo(id="", agent_id="iris", label="notes", schema={"kind": "text"})
     block = await store.blocks.create(info, _change(b"1"))
     seen: list[bytes] = []
@@ -380,7 +380,7 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteStore) -> None:
     assert [update.blob for update in await store.blocks.since(block, version)] == [b"3"]
 
 
-async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(store: SqliteStore) -> None:
+async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(store: SqliteBackend) -> None:
     block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
     first = (await _info(store, block)).version
 
@@ -398,7 +398,7 @@ async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(s
     assert await _found(store, "late") == []
 
 
-async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteStore) -> None:
+async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteBackend) -> None:
     info = BlockInfo(id="", agent_id="iris", label="notes")
     block = await store.blocks.create(info, _change(b"1"))
     first = (await _info(store, block)).version
@@ -412,7 +412,7 @@ async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteStore) -
     assert len(await store.blocks.history(block)) == 2
 
 
-async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteStore) -> None:
+async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteBackend) -> None:
     block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
     before = (await _info(store, block)).version
 
@@ -420,7 +420,7 @@ async def test_a_merge_that_has_nothing_to_record_writes_nothing(store: SqliteSt
     assert (await _info(store, block)).version == before
 
 
-async def test_a_label_is_taken_once_for_each_agent(store: SqliteStore) -> None:
+async def test_a_label_is_taken_once_for_each_agent(store: SqliteBackend) -> None:
     label = "a/b 'c' \"d\" 🐠"
     await _kept(store, BlockInfo(id="", agent_id="iris", label=label), "x")
     await _kept(store, BlockInfo(id="", agent_id="rose", label=label), "y")
@@ -431,12 +431,12 @@ async def test_a_label_is_taken_once_for_each_agent(store: SqliteStore) -> None:
     assert [shown.content for shown in await _shown(store, "iris")] == ["x"]
 
 
-async def _shown(store: SqliteStore, agent: str) -> list[RenderedBlock]:
+async def _shown(store: SqliteBackend, agent: str) -> list[RenderedBlock]:
     blocks, _ = await store.blocks.rendered_blocks(agent)
     return blocks
 
 
-async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(store: SqliteStore) -> None:
+async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(store: SqliteBackend) -> None:
     block = await _kept(store, BlockInfo(id="", agent_id="iris", label="team"), "tanks")
     await store.blocks.share(block, "rose", weft.Permission.APPEND)
 
@@ -451,7 +451,7 @@ async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(
     assert await _found(store, "tanks", owner="rose") == []
 
 
-async def test_a_deleted_block_is_gone_with_its_changes(store: SqliteStore) -> None:
+async def test_a_deleted_block_is_gone_with_its_changes(store: SqliteBackend) -> None:
     block = await _kept(store, BlockInfo(id="", agent_id="iris", label="notes"), "one")
 
     await store.blocks.delete(block)

@@ -1,8 +1,9 @@
 """What came in and what must go out is safe before anybody is told."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,7 @@ async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_on
 
 
 async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_is_not(
-    store: weft.Store, tmp_path: Path
+    store: weft.Store, sql: Callable[..., Any]
 ) -> None:
     inbox_id = await store.mailbox.receive(inbound("let me in, it is Mallory"))
     assert inbox_id is not None
@@ -106,18 +107,16 @@ async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_i
     [denial] = await store.auth.denied()
     assert (denial.channel, denial.sender, denial.why, denial.count) == ("telegram", "7", "not paired", 1)
     assert await store.mailbox.waiting() == []
-    texts = "select text from inbox"
-    assert await store._kept.database.read(lambda db: [*db.execute(texts)]) == [(None,)]
+    assert sql("select text from inbox") == [(None,)]
 
 
-async def test_what_never_arrives_stays_readable(store: weft.Store) -> None:
+async def test_what_never_arrives_stays_readable(store: weft.Store, sql: Callable[..., Any]) -> None:
     await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
     [delivery] = await store.mailbox.due(LATER, ALL)
 
     await store.mailbox.undeliverable(delivery.id)
 
-    query = "select state, text from outbox"
-    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [("failed", "Hello.")]
+    assert sql("select state, text from outbox") == [("failed", "Hello.")]
     assert await store.mailbox.due(LATER, ALL) == []
 
 
@@ -129,7 +128,7 @@ async def test_only_what_goes_over_these_channels_is_taken(store: weft.Store) ->
 
 
 async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_delivered_is_not(
-    store: weft.Store,
+    store: weft.Store, sql: Callable[..., Any]
 ) -> None:
     now = time.time()
     for number, text in enumerate(("told", "lost", "waits")):
@@ -141,14 +140,14 @@ async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_deliver
     refused = await store.mailbox.receive(inbound("let me in", "9"))
     await store.mailbox.refuse(refused or "", "not paired")
 
-    async def kept() -> tuple[int, ...]:
-        counts = ("select count(*) from inbox", "select count(*) from outbox", "select count(*) from denials")
-        return await store._kept.database.read(lambda db: tuple(db.execute(query).get for query in counts))
+    counts = (
+        "select (select count(*) from inbox), (select count(*) from outbox), (select count(*) from denials)"
+    )
 
     await store.mailbox.tidy(now + 29 * 86_400)
-    assert await kept() == (4, 2, 1)
+    assert sql(counts) == [(4, 2, 1)]
     await store.mailbox.tidy(now + 31 * 86_400)
-    assert await kept() == (1, 1, 1)
+    assert sql(counts) == [(1, 1, 1)]
     assert [waiting.message.text for waiting in await store.mailbox.waiting()] == ["waits"]
     await store.mailbox.tidy(now + 366 * 86_400)
-    assert await kept() == (1, 1, 0)
+    assert sql(counts) == [(1, 1, 0)]

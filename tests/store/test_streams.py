@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.store.sqlite.migrations import STEPS
 from weft.types.envelope import Inbound, Seen, notice_id
 
 ONE = Seen(stream="notes", item="one", signature="1", digest="d", times=1, block_id="b1")
-
-OLD = (
-    "insert into inbox(id, channel, external_id, conversation, sender, text, name, kind, state, created_at) "
-    "values('1', 't', '', 'c', 's', 'hi', '', 'text', 'new', 0)"
-)
 
 
 @pytest.fixture
@@ -88,17 +82,3 @@ async def test_the_blocks_that_were_written_longest_ago_are_named_first(store: w
     assert await store.streams.oldest_blocks("notes", 2) == ["b2", "b1"]
     await store.streams.forget_block("b1")
     assert await store.streams.oldest_blocks("notes", 2) == ["b2"]
-
-
-async def test_a_file_from_before_streams_is_brought_up_to_date(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("weft.store.sqlite.migrations.STEPS", STEPS[:14])
-        async with await weft.open(tmp_path / "old.db") as old:
-            await old._kept.database.write(lambda db: db.execute(OLD).get)
-
-    async with await weft.open(tmp_path / "old.db") as new:
-        [waiting] = await new.mailbox.waiting()
-        assert (waiting.message.origin, waiting.message.blocks) == ("user", ())
-        assert await new.check() == []

@@ -1,9 +1,10 @@
 """Tasks are told at their time, once, also when nobody was there at that time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -139,12 +140,12 @@ async def test_a_time_that_makes_no_sense_is_refused(store: weft.Store, due: str
 
 
 async def test_a_task_with_a_time_that_makes_no_sense_is_set_aside_and_the_others_are_told(
-    store: weft.Store, caplog: pytest.LogCaptureFixture
+    store: weft.Store, caplog: pytest.LogCaptureFixture, sql: Callable[..., Any]
 ) -> None:
     await add(store, "2026-11-17 09:00", text="tea")
     await add(store, "2026-11-17 09:00", text="water the plants")
     bad = "update tasks set zone = 'Mars/Phobos' where text = 'tea'"
-    await store._kept.database.write(lambda db: db.execute(bad).get)
+    sql(bad)
 
     assert await told(store, at("2026-11-17 09:00")) == ["⏰ water the plants"]
     assert await told(store, at("2026-11-17 09:01")) == []

@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,14 +67,13 @@ async def test_a_running_turn_of_a_living_process_is_not_interrupted(store: weft
     assert await store.turns.interrupted() == []
 
 
-async def test_the_message_of_a_failed_turn_stays_readable(store: weft.Store) -> None:
+async def test_the_message_of_a_failed_turn_stays_readable(
+    store: weft.Store, sql: Callable[..., Any]
+) -> None:
     turn = await store.turns.begin(await session(store), "hi")
     await store.turns.fail(turn, "no network")
 
-    query = "select state, text, error from turns"
-    assert await store._kept.database.read(lambda db: [*db.execute(query)]) == [
-        ("failed", "hi", "no network")
-    ]
+    assert sql("select state, text, error from turns") == [("failed", "hi", "no network")]
     assert await said(store) == []
 
 
@@ -210,7 +210,7 @@ async def test_an_interrupted_turn_that_went_on_with_a_message_does_not_log_it_a
     """Such a turn runs when a program brings the results of its own tools."""
     turn = await store.turns.begin(await session(store), "hi", is_known=True)
     await store.turns.step(turn, assistant("Let me see."))
-    monkeypatch.setattr("weft.store.sqlite.turns._is_gone", lambda *_: True)
+    monkeypatch.setattr("weft.store.sqlite.turns.is_interrupted", lambda *_: True)
 
     await settle_interrupted(store.turns)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
-from weft.store.in_memory import InMemoryMessages, InMemoryStore
+from weft.testing import InMemoryBlocks, InMemoryMessages, InMemoryStore
 from weft.types.session import Tail
 
 from samples import NOW, assistant, result, user, whole_store, write_workspace

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 import weft
-from weft.store.in_memory import InMemoryMessages
+from weft.testing import InMemoryMessages
 from weft.tokens import count
 from weft.turn.fold import nobody, summarizer, transcript
 

@@ -1,8 +1,10 @@
 """One turn, from the message to what is remembered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,8 @@ from samples import user
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[weft.Store]:
-    async with await weft.open(":memory:") as opened:
+async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
+    async with await weft.open(tmp_path / "weft.db") as opened:
         yield opened
 
 
@@ -107,13 +109,14 @@ async def test_the_next_turn_sees_the_last_one_and_the_message_only_once(store: 
     assert len(await said(store)) == 4
 
 
-async def test_the_message_is_kept_before_anybody_is_asked(store: weft.Store) -> None:
+async def test_the_message_is_kept_before_anybody_is_asked(
+    store: weft.Store, sql: Callable[..., Any]
+) -> None:
     kept: list[object] = []
 
     class Looking(weft.ScriptedProvider):
         async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
-            query = "select state, text from turns"
-            kept.extend(await store._kept.database.read(lambda db: [*db.execute(query)]))
+            kept.extend(sql("select state, text from turns"))
             kept.append(await said(store))
             async for event in super().stream(context):
                 yield event
@@ -370,7 +373,11 @@ async def test_what_was_done_before_a_turn_is_cancelled_is_remembered(store: wef
     ],
 )
 async def test_a_stop_while_something_is_written_ends_the_turn_in_one_way(
-    store: weft.Store, monkeypatch: pytest.MonkeyPatch, moment: str, log: list[tuple[str, str]]
+    store: weft.Store,
+    monkeypatch: pytest.MonkeyPatch,
+    sql: Callable[..., Any],
+    moment: str,
+    log: list[tuple[str, str]],
 ) -> None:
     provider = weft.ScriptedProvider([calling("tide", text="Let me look."), "Six."])
     given = await turn(provider, store, tools=TOOLS)
@@ -388,8 +395,7 @@ async def test_a_stop_while_something_is_written_ends_the_turn_in_one_way(
         await task
 
     assert await said(store) == log
-    states = await store._kept.database.read(lambda db: [*db.execute("select state from turns")])
-    assert states == [("done" if moment == "finish" else "failed",)]
+    assert sql("select state from turns") == [("done" if moment == "finish" else "failed",)]
 
 
 @pytest.mark.parametrize("message", ["", "  ", "\n"])

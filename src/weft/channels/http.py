@@ -33,7 +33,7 @@ from weft.channels.sse import Live, while_connected
 from weft.errors import StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.engine import DEFAULT_MODEL
-from weft.gateway.stored import Stored
+from weft.memory.base import Store
 from weft.providers.base import collected
 from weft.types.codec import dump_json, to_dict
 from weft.types.reply import Done, Event
@@ -250,7 +250,7 @@ class _Routes:
             raise NotFound(_NO_MODEL, code="model_not_found", param="model")
         return request
 
-    async def _store(self) -> Stored | None:
+    async def _store(self) -> Store | None:
         return await self._assistant.store.find()
 
     async def _events(self, request: TurnRequest) -> AsyncGenerator[Event]:

@@ -20,7 +20,7 @@ from mcp.types import ToolAnnotations
 
 from weft.errors import StoreError, WeftError
 from weft.memory.store import MemoryStore
-from weft.store.people import PeopleFacts
+from weft.store import people
 from weft.types.context import Context
 from weft.types.search import SearchOptions
 from weft.types.version import VERSION
@@ -42,7 +42,7 @@ class Kept(Protocol):
     def memory(self) -> MemoryStore: ...
 
     @property
-    def facts(self) -> PeopleFacts: ...
+    def facts(self) -> people.Facts: ...
 
 
 # Without slots: the SDK reads the fields from the class to tell clients the shape of an answer.

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -18,12 +19,14 @@ from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
 from weft.providers.local import INSTALL, unavailable
+from weft.store.base import BackupStatus
 from weft.tools.skills import SkillTools
 from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SkillLoader, Skills
 
 app = typer.Typer()
 _MARKS = {"ok": "[green]ok[/]  ", "note": "[yellow]note[/]", "bad": "[red]bad[/] "}
+_BACKUP_AGE = timedelta(days=7)
 _FILES = ("SOUL.md", "AGENTS.md", "USER.md", "TOOLS.md", "memory/MEMORY.md")
 
 
@@ -120,19 +123,36 @@ def _store(config: Config) -> Iterator[Finding]:
         yield Finding("ok", f"nothing is kept yet; it would be in {path}")
         return
 
-    async def check() -> list[str]:
+    async def check() -> tuple[list[str], BackupStatus]:
         async with await open_store(path) as store:
-            return await store.check()
+            return await store.check(), await store.backup_status()
 
     try:
-        troubles = run(check())
+        troubles, status = run(check())
     except WeftError as error:
-        yield Finding("bad", str(error), "move the file away, or restore a copy of it")
+        yield Finding("bad", str(error), "`weft restore PATH` puts a backup in its place")
         return
     for trouble in troubles:
-        yield Finding("bad", f"{path} is damaged: {trouble}", "restore a copy of it")
+        yield Finding(
+            "bad", f"{path} is damaged: {trouble}", "`weft restore PATH` puts a backup in its place"
+        )
     if not troubles:
         yield Finding("ok", f"{path} is whole ({path.stat().st_size / 1_000_000:.1f} MB)")
+    yield from _backup(status, datetime.now(UTC))
+
+
+def _backup(status: BackupStatus, now: datetime) -> Iterator[Finding]:
+    """Whether there is a fresh backup, once there is something to lose."""
+    remedy = "`weft backup PATH` makes one, also while `weft serve` runs"
+    if status.at is None:
+        if status.has_messages:
+            yield Finding("note", "there is no backup yet", remedy)
+        return
+    newest = f"the newest backup is {status.path} of {status.at:%Y-%m-%d}"
+    if status.has_messages and now - status.at > _BACKUP_AGE:
+        yield Finding("note", f"{newest}, more than {_BACKUP_AGE.days} days old", remedy)
+    else:
+        yield Finding("ok", newest)
 
 
 def _model(config: Config) -> Iterator[Finding]:

@@ -20,5 +20,5 @@ def import_folder(
 ) -> None:
     """Read a folder that was exported into a store with nothing in it yet: all of it, or nothing."""
     with err.status("Importing"):
-        counts = with_store(lambda store: store.restore(Path(folder).expanduser().absolute()))
+        counts = with_store(lambda store: store.restore_export(Path(folder).expanduser().absolute()))
     show_counts(counts, as_json=as_json)

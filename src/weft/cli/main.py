@@ -18,7 +18,7 @@ from weft.types.escape import printable
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {
     "ask": "Ask one question and get one answer; nothing is remembered.",
-    "bench": "Measure this machine's speed, as ratios within one run.",
+    "backup": "Copy everything that is kept to one file, while it is in use, and check the copy.",
     "chat": "Talk in the terminal; what is said is remembered.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
@@ -30,6 +30,7 @@ COMMANDS = {
     "memory": "See and change what agents remember, with all its history.",
     "pair": "Let in the person who was given this code; without a code, list who is in.",
     "recipes": "List, show and check recipes.",
+    "restore": "Put a backup in the place of the database; the old one is kept beside it.",
     "search": "Search all messages, blocks and notes that are kept.",
     "serve": "Stay on: answer on all channels of the settings, tell tasks, learn from what was said.",
     "sessions": "List, read, export and import conversations, and begin new ones.",

@@ -14,10 +14,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.cli.options import AsJson, err, out, run, say, settings
-from weft.compose import Store, make_embedder
+from weft.compose import make_embedder
 from weft.compose import open as open_store
 from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.memory.audit import secrets_of
+from weft.memory.base import Store
 from weft.types.escape import printable
 from weft.types.memory import BlockType, Permission
 from weft.types.search import MemorySearchResult, SearchMode, SearchOptions

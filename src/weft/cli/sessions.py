@@ -13,8 +13,8 @@ from rich.table import Table
 
 from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out, say, write
-from weft.compose import Store
 from weft.errors import StoreError
+from weft.memory.base import Store
 from weft.types.escape import printable
 from weft.types.message import Message
 from weft.types.session import Session

@@ -13,7 +13,7 @@ from typing import Any
 from weft.errors import ProviderError, StoreError
 from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
-from weft.gateway.stored import Stored
+from weft.memory.base import Store
 from weft.turn.learn import learn_facts, summarise
 from weft.types.session import Session
 
@@ -48,7 +48,7 @@ async def fire_tasks(
         await pause(stopped, min(max(wait, 0.1), _LONGEST_PAUSE))
 
 
-async def take_reminders(store: Stored, channel: str) -> list[str]:
+async def take_reminders(store: Store, channel: str) -> list[str]:
     """Return the reminders that are due on a channel and mark them as delivered.
 
     A reminder that another process was showing when it ended is returned again: nobody may have read it.

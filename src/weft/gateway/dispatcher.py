@@ -142,13 +142,15 @@ class Dispatcher:
         if question is not None and message.kind == "text" and question.take(message.text):
             await self._answer(waiting, "")
             return
+        request = self._request(waiting)
         if message.kind in _REPLIES:
-            if not await self._assistant.is_allowed(_caller(message)):
-                raise Unauthorized
-            await self._answer(waiting, _REPLIES[message.kind])
+            async with self._assistant.lanes.place(request):
+                if not await self._assistant.is_allowed(request.caller):
+                    raise Unauthorized
+                await self._answer(waiting, _REPLIES[message.kind])
             return
         async with AsyncExitStack() as stack:
-            events = await stack.enter_async_context(aclosing(self._assistant.handle(self._request(waiting))))
+            events = await stack.enter_async_context(aclosing(self._assistant.handle(request)))
             async for event in events:
                 if isinstance(event, TurnStarted):
                     await stack.enter_async_context(self._typing(message))

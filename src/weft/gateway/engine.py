@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.recall_gate import needs_of
-from weft.gateway.stored import Stored
 from weft.gateway.transcript import COMPARED, match
+from weft.memory.base import Store
 from weft.providers.base import Provider
 from weft.providers.choose import Choice
 from weft.tools.base import Tool
@@ -43,7 +43,7 @@ class Engine:
     builder: ContextBuilder
     store: LazyStore
     tools: ToolRegistry = field(default_factory=ToolRegistry)
-    builtin_tools: Callable[[Stored, Recipe], Sequence[Tool]] = lambda store, recipe: ()
+    builtin_tools: Callable[[Store, Recipe], Sequence[Tool]] = lambda store, recipe: ()
     settings: TurnSettings = TurnSettings()
     find_provider: Callable[[str, ModelInfo], Provider] | None = None
     find_builder: Callable[[str], ContextBuilder] | None = None
@@ -88,7 +88,7 @@ class Engine:
         model = await self._model(store, turn.provider.info)
         return await prepare(replace(turn, model=model, builder=turn.builder.with_summarizer(nobody)))
 
-    async def find_session(self, store: Stored, request: TurnRequest) -> Session | None:
+    async def find_session(self, store: Store, request: TurnRequest) -> Session | None:
         """Find the open session of a request: by its id, or by the name of the conversation.
 
         The id of somebody else's session is a name like any other: it leads to a session of the caller's own.
@@ -144,7 +144,7 @@ class Engine:
             for provider in (*self._providers.values(), self.provider):
                 stack.push_async_callback(provider.close)
 
-    def _plain_turn(self, request: TurnRequest, store: Stored | None, provider: Provider) -> Turn:
+    def _plain_turn(self, request: TurnRequest, store: Store | None, provider: Provider) -> Turn:
         """Put a turn together: memory where there is some, a place in the log with a session."""
         caller, builder, tools = request.caller, self._builder_for(request), self.tools
         if store is not None:
@@ -185,19 +185,19 @@ class Engine:
             raise ConfigError(f"There is no model {request.model!r} here: {known}")
         return self.provider
 
-    def _builtin_for(self, store: Stored, recipe: Recipe) -> Sequence[Tool]:
+    def _builtin_for(self, store: Store, recipe: Recipe) -> Sequence[Tool]:
         if recipe.name not in self._builtin:
             self._builtin[recipe.name] = self.builtin_tools(store, recipe)
         return self._builtin[recipe.name]
 
-    async def _store(self, request: TurnRequest, *, create: bool) -> Stored | None:
+    async def _store(self, request: TurnRequest, *, create: bool) -> Store | None:
         """Return the store: created for a session, only read where the recipe wants its memory."""
         if request.session and create:
             return await self.store.get()
         reads = request.session or self._builder_for(request).recipe.ask == "layers"
         return await self.store.find() if reads else None
 
-    async def _model(self, store: Stored | None, info: ModelInfo) -> ModelInfo:
+    async def _model(self, store: Store | None, info: ModelInfo) -> ModelInfo:
         """Return a model with what was learned of its tokens."""
         if info.id not in self._ratios and store is not None:
             self._ratios[info.id] = await store.turns.ratio(info.id) or info.tokens_ratio

@@ -6,23 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from weft.gateway.stored import Stored
+from weft.memory.base import Store
 
 
 class LazyStore:
     """A store that is opened once, at its first use."""
 
-    def __init__(self, path: Path | None, open_store: Callable[[], Awaitable[Stored]]) -> None:
+    def __init__(self, path: Path | None, open_store: Callable[[], Awaitable[Store]]) -> None:
         self._path, self._open, self._opening = path, open_store, asyncio.Lock()
-        self._store: Stored | None = None
+        self._store: Store | None = None
 
-    async def find(self) -> Stored | None:
+    async def find(self) -> Store | None:
         """Return the store if its file exists."""
         if self._store is None and self._path is not None and not self._path.exists():
             return None
         return await self.get()
 
-    async def get(self) -> Stored:
+    async def get(self) -> Store:
         """Return the store. Its file is created if there is none."""
         async with self._opening:
             if self._store is None:

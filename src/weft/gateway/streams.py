@@ -20,8 +20,8 @@ from weft.gateway.background import pause, unless_stopped
 from weft.gateway.feed import Entry, Feed
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.sanitize import sanitize
-from weft.gateway.stored import Stored
 from weft.gateway.stream_settings import StreamSettings
+from weft.memory.base import Store
 from weft.types.envelope import Inbound, Seen, notice_id
 from weft.types.escape import one_line
 from weft.types.memory import BlockInfo, BlockType, Permission
@@ -198,7 +198,7 @@ class Stream:
         self._source.keep()
         return told
 
-    async def _tell(self, store: Stored, news: Sequence[Found]) -> int:
+    async def _tell(self, store: Store, news: Sequence[Found]) -> int:
         if not news:
             return 0
         blocks = {info.label: info for info in await store.memory.list_blocks(AGENT)}
@@ -233,7 +233,7 @@ class Stream:
         )
         return await self._submit(notice, seen)
 
-    async def _keep(self, store: Stored, one: Found, blocks: Mapping[str, BlockInfo]) -> tuple[str, str]:
+    async def _keep(self, store: Store, one: Found, blocks: Mapping[str, BlockInfo]) -> tuple[str, str]:
         """Put a text into its block, which is made if there is none; the block's id and label.
 
         A block of that label that somebody else made is left alone: then the label is another one.
@@ -266,7 +266,7 @@ class Stream:
                 _log.warning("the stream %s names a block %r that is not there", self.settings.name, label)
         return tuple(blocks[label].id for label in self.settings.blocks if label in blocks)
 
-    async def _let_go(self, store: Stored) -> None:
+    async def _let_go(self, store: Store) -> None:
         """Delete the blocks that were written longest ago, beyond those that are kept."""
         old = set(await store.streams.oldest_blocks(self.settings.name, MOST_BLOCKS))
         if not old:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from weft.store.base import Activity, Blocks, Facts, Recall, Summaries, Tasks
+from weft.store.base import Activity, Blocks, Recall
+from weft.store.people import FactReader, SummaryReader, TaskReader
 from weft.tokens import Counter
 from weft.types.context import ContextNeeds
 from weft.types.escape import inert, one_line, printable
@@ -55,10 +56,10 @@ class Kept:
     """What lasts, as far as this build can reach it."""
 
     blocks: Blocks | None = None
-    facts: Facts | None = None
-    summaries: Summaries | None = None
+    facts: FactReader | None = None
+    summaries: SummaryReader | None = None
     recall: Recall | None = None
-    tasks: Tasks | None = None
+    tasks: TaskReader | None = None
     activity: Activity | Sequence[object] | None = None
 
 

@@ -1,6 +1,7 @@
-"""What a store must be able to do, as the layers above it see it.
+"""Protocols for what a database stores of conversations and memory, one for each thing.
 
-Small protocols, one for each thing that lasts: a layer takes the one it needs and nothing else.
+The protocols for what belongs to people (facts, tasks, mailbox, auth) are in `people.py`; `backend.py` has
+them all together.
 """
 
 from __future__ import annotations
@@ -16,12 +17,9 @@ from weft.types.memory import (
     ArchivalEntry,
     BlockInfo,
     BlockVersion,
-    Fact,
     Permission,
     RenderedBlock,
     SharedBlock,
-    Summary,
-    Task,
 )
 from weft.types.message import Message
 from weft.types.receipt import Receipt
@@ -31,7 +29,7 @@ from weft.types.session import Fold, OpenTurn, Session, SessionRule, Tail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose things may be found: an agent's or a sender's own, blocks shared with it, or everyone's."""
+    """Whose items a search covers: those of an agent or a sender, with blocks shared with it, or all."""
 
     owner: str = ""
     everyone: bool = False
@@ -39,7 +37,7 @@ class Scope:
 
 
 class Update(NamedTuple):
-    """A change as it is stored: its number, its content, and the document's state it was made on."""
+    """A stored change: its number, its content, and the state of the document that it was made on."""
 
     seq: int
     blob: bytes
@@ -48,7 +46,7 @@ class Update(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The stored content of a block: a snapshot of all changes up to `seq`, and those after it."""
+    """The stored content of a block: a snapshot of all changes up to `seq`, and the changes after it."""
 
     snapshot: bytes | None = None
     seq: int = 0
@@ -73,9 +71,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedBlock:
-    """All changes of a block up to `seq`, with a text in them made unreadable.
+    """A block whose changes up to `seq` were made free of a text.
 
-    Where no change held the text whole, only the newest state can be kept: `start_again` is that point.
+    Where no single change holds the whole text, only the newest state can stay: `start_again` is that state.
     """
 
     block_id: str
@@ -87,7 +85,7 @@ class MaskedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A block while nobody else can write it: what was changed since, and all that came before."""
+    """A block while its writer holds the lock: the changes of others since, and the history."""
 
     others: Sequence[Update]
     history: Callable[[], Sequence[BlockVersion]]
@@ -95,7 +93,20 @@ class Moment:
 
 
 Merge = Callable[[Moment], Change | None]
-"""Merges what was changed since and says what to record on top, if anything. It may be asked twice."""
+"""Merges the changes of others and returns the change to record on top, if any. It may be called twice."""
+
+
+BackupProgress = Callable[[int, int], None]
+"""Is called from time to time with the number of pages copied, and the number of all pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupStatus:
+    """The newest backup, if one was made, and whether there is anything to lose."""
+
+    at: datetime | None
+    path: str
+    has_messages: bool
 
 
 class MessageLog(Protocol):
@@ -116,18 +127,18 @@ class MessageLog(Protocol):
         max_messages: int | None,
         after: int = 0,
     ) -> Tail:
-        """The newest entries, as many as could matter: up to and including the one that passes a limit.
+        """Return the newest entries, up to and including the one that passes a limit.
 
         Messages up to the number `after` are folded into a summary, and left out.
         """
         ...
 
     async def between(self, session_id: str, first: int, last: int) -> list[Message]:
-        """Messages by their numbers, counted from 1, both included."""
+        """Return messages by their numbers, counted from 1, both included."""
         ...
 
     async def fold(self, session_id: str) -> Fold | None:
-        """The newest summary of the beginning of a conversation."""
+        """Return the newest summary of the beginning of a conversation."""
         ...
 
     async def add_fold(self, session_id: str, fold: Fold) -> None: ...
@@ -140,12 +151,17 @@ class Sessions(Protocol):
 
     async def find(self, session_id: str) -> Session | None: ...
 
-    async def close_idle(self, session_id: str, before: float) -> bool: ...
+    async def close_idle(self, session_id: str, before: float) -> bool:
+        """Close a session that has not been used since `before` and has no running turn.
+
+        Returns whether the session is closed.
+        """
+        ...
 
     async def find_either(
         self, name: str, channel: str, sender: str, *, rule: SessionRule = ...
     ) -> tuple[Session | None, Session | None]:
-        """The session that has this name as its id, and the one that a conversation of this name is in."""
+        """Return the session with this id, and the session of the conversation with this name."""
         ...
 
     async def find_open(
@@ -157,7 +173,14 @@ class Sessions(Protocol):
     async def reopen(self, session_id: str, *, rule: SessionRule = ...) -> Session: ...
 
     async def new(
-        self, channel: str, conversation: str, sender: str, *, agent_id: str = "", rule: SessionRule = ...
+        self,
+        channel: str,
+        conversation: str,
+        sender: str,
+        *,
+        agent_id: str = "",
+        rule: SessionRule = ...,
+        session_id: str = "",
     ) -> Session: ...
 
     async def find_or_create(
@@ -166,11 +189,13 @@ class Sessions(Protocol):
 
     async def close(self, session_id: str) -> None: ...
 
-    async def unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]: ...
+    async def unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
+        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first."""
+        ...
 
 
 class Turns(Protocol):
-    """What happens between a message and its answer. `finish` and `fail` raise if the turn has ended."""
+    """The work between a message and its answer. `finish` and `fail` raise if the turn has ended already."""
 
     async def begin(
         self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False
@@ -190,6 +215,8 @@ class Turns(Protocol):
 
     async def ratio(self, model: str) -> float | None: ...
 
+    async def get(self, turn_id: str) -> Receipt: ...
+
     async def find(self, turn_id: str) -> Receipt | None: ...
 
     async def keep_result(self, session_id: str, tool: str, content: str) -> str: ...
@@ -199,21 +226,9 @@ class Turns(Protocol):
     ) -> tuple[str, int]: ...
 
 
-class Facts(Protocol):
-    async def list(self, sender: str) -> Sequence[Fact]: ...
-
-
-class Summaries(Protocol):
-    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]: ...
-
-
-class Tasks(Protocol):
-    async def list(self, sender: str) -> Sequence[Task]: ...
-
-
 class Recall(Protocol):
     async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
-        """Lines of the sender's other conversations that bear on the query, best first."""
+        """Return lines of the sender's other conversations that bear on the query, best first."""
         ...
 
 
@@ -221,16 +236,16 @@ class Blocks(Protocol):
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> Sequence[RenderedBlock]:
-        """Every block the agent may read, its own before those shared with it.
+        """Return the blocks that the agent may read, its own before those shared with it.
 
-        Where `named` is given, only those that every turn shows (core, and pinned working ones) and those of
-        these ids: what is not shown need not be read.
+        With `named`, only the blocks that every turn shows (core, and pinned working ones) and those with
+        these ids are read.
         """
         ...
 
 
 class BlockRows(Protocol):
-    """Blocks as a store keeps them: what they are, and the chain of their changes."""
+    """Blocks as they are stored: their settings, and the chain of their changes."""
 
     async def create(self, info: BlockInfo, first: Change) -> str: ...
 
@@ -241,23 +256,23 @@ class BlockRows(Protocol):
     async def everyone(self) -> Sequence[BlockInfo]: ...
 
     async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
-        """Change some of what a block is, and nothing else of it."""
+        """Change some settings of a block."""
         ...
 
     async def delete(self, block_id: str) -> None: ...
 
     async def stale(self, agent_id: str | None) -> Sequence[BlockInfo]:
-        """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
+        """Return blocks that changed since their text was stored: those an agent may read, or all."""
         ...
 
     async def keep_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
-        """Keep the text of a block at a version, unless the block became another one meanwhile."""
+        """Store the text of a block at a version, unless the block became another one meanwhile."""
         ...
 
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> tuple[Sequence[RenderedBlock], Sequence[BlockInfo]]:
-        """The same, and which blocks of the agent changed since their text was kept."""
+        """Return blocks as text, and those blocks of the agent that changed since their text was stored."""
         ...
 
     async def chain(self, block_id: str) -> Chain: ...
@@ -265,11 +280,11 @@ class BlockRows(Protocol):
     async def since(self, block_id: str, seq: int) -> Sequence[Update]: ...
 
     async def record(self, block_id: str, change: Change) -> tuple[int, int]:
-        """Keep a change as it is; its number, and that of the change before it."""
+        """Store a change as it is. Returns its number, and that of the change before it."""
         ...
 
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
-        """Keep a change that is made on top of everything, while nobody else can; its number."""
+        """Store a change that `merge` makes on top of all others, under the lock. Returns its number."""
         ...
 
     async def keep_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None: ...
@@ -286,7 +301,7 @@ class BlockRows(Protocol):
 
 
 class Archive(Protocol):
-    """Notes that are searched for, never shown unasked."""
+    """Notes that are only shown when a search asks for them."""
 
     async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str: ...
 
@@ -296,15 +311,19 @@ class Archive(Protocol):
 
 
 class SearchIndex(Protocol):
-    """Finds candidates by their words, among what their owner may find."""
+    """Finds candidates by their words, within a scope."""
 
     async def candidates(
         self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
     ) -> Sequence[Candidate]: ...
 
+    async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
+        """Return lines of a sender's other conversations."""
+        ...
+
 
 class VectorIndex(Protocol):
-    """Finds candidates by their meaning. Vectors come from above; here they are bytes of 32-bit floats."""
+    """Finds candidates by their meaning. Vectors are made by a higher layer; here they are 32-bit floats."""
 
     async def missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]: ...
 
@@ -323,27 +342,5 @@ class VectorIndex(Protocol):
 
 class Activity(Protocol):
     async def recent(self, agent_id: str, *, since: datetime, limit: int) -> Sequence[ActivityEntry]:
-        """What happened since then, newest last."""
+        """Return what happened since then, newest last."""
         ...
-
-
-class Store(Protocol):
-    """Everything that lasts, together."""
-
-    @property
-    def messages(self) -> MessageLog: ...
-
-    @property
-    def facts(self) -> Facts: ...
-
-    @property
-    def summaries(self) -> Summaries: ...
-
-    @property
-    def tasks(self) -> Tasks: ...
-
-    @property
-    def recall(self) -> Recall: ...
-
-    @property
-    def memory(self) -> Blocks: ...

@@ -1,18 +1,15 @@
-"""What lasts, in plain lists and dicts: for data that a caller already holds, and for one process's life."""
+"""A message log over lists: for messages that a program holds itself."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 
 from weft.errors import StoreError
-from weft.store.base import Blocks
 from weft.tokens import Counter
-from weft.types.memory import Fact, Summary, Task
 from weft.types.message import Message
-from weft.types.search import Recalled
 from weft.types.session import Entry, Fold, Tail
 
 
@@ -24,7 +21,7 @@ class _Counted:
     sums: list[int] = field(default_factory=lambda: [0])
 
     def catch_up(self, messages: Sequence[Message], counter: Counter) -> None:
-        """Count what is new."""
+        """Count the messages that are new."""
         if len(self.entries) > len(messages):
             self.start_over()
         for at in range(len(self.entries), len(messages)):
@@ -52,17 +49,17 @@ class _Counted:
 
 
 class InMemoryMessages:
-    """A message log in memory. Give it a sequence to serve that one conversation under every id."""
+    """A message log in memory. Over a sequence, it serves that one conversation under every id."""
 
     def __init__(self, messages: Sequence[Message] | None = None) -> None:
-        self._given = messages
+        self._source = messages
         self._sessions: dict[str, list[Message]] = {}
         self._counted: dict[tuple[str, str], _Counted] = {}
         self._folds: dict[str, Fold] = {}
 
     async def append(self, session_id: str, *messages: Message) -> None:
-        """Raises StoreError for a log over a sequence: that one is the caller's to append to."""
-        if self._given is not None:
+        """Append messages. Raises StoreError for a log over a sequence, which the program holds."""
+        if self._source is not None:
             raise StoreError("This log shows a list that the program holds: append to that list.")
         self._sessions.setdefault(session_id, []).extend(messages)
 
@@ -94,18 +91,18 @@ class InMemoryMessages:
         messages = self._of(session_id)
         counted.catch_up(messages, counter)
         tail = counted.tail(max_tokens, max_messages, after)
-        if not _still_said(tail, messages):
+        if not _is_current(tail, messages):
             counted.start_over()
             counted.catch_up(messages, counter)
             tail = counted.tail(max_tokens, max_messages, after)
         return tail
 
     def _of(self, session_id: str) -> Sequence[Message]:
-        return self._sessions.get(session_id, []) if self._given is None else self._given
+        return self._sessions.get(session_id, []) if self._source is None else self._source
 
 
 class RecentLogs:
-    """The logs over the last few lists that were given, so that a list is counted once, not every turn."""
+    """The logs over the lists that were used last, so that a list is counted once and not every turn."""
 
     def __init__(self, most: int = 8) -> None:
         self._logs: dict[int, tuple[Sequence[Message], InMemoryMessages]] = {}
@@ -122,55 +119,7 @@ class RecentLogs:
         return log
 
 
-def _still_said(tail: Tail, messages: Sequence[Message]) -> bool:
-    """Whether what is about to be shown is what the list holds now: a message may have been replaced."""
-    shown = (entry.message for entry in tail.entries)
-    return all(map(is_, shown, messages[tail.messages_before :]))
-
-
-@dataclass(frozen=True, slots=True)
-class InMemoryFacts:
-    by_sender: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
-
-    async def list(self, sender: str) -> Sequence[Fact]:
-        return self.by_sender.get(sender, ())
-
-
-@dataclass(frozen=True, slots=True)
-class InMemorySummaries:
-    """Summaries by (channel, sender), newest first."""
-
-    by_sender: Mapping[tuple[str, str], Sequence[Summary]] = field(default_factory=dict)
-
-    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]:
-        return self.by_sender.get((channel, sender), ())[:limit]
-
-
-@dataclass(frozen=True, slots=True)
-class InMemoryTasks:
-    by_sender: Mapping[str, Sequence[Task]] = field(default_factory=dict)
-
-    async def list(self, sender: str) -> Sequence[Task]:
-        return self.by_sender.get(sender, ())
-
-
-@dataclass(frozen=True, slots=True)
-class InMemoryRecall:
-    """Lines that are recalled whatever the query, best first."""
-
-    by_sender: Mapping[str, Sequence[Recalled]] = field(default_factory=dict)
-
-    async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
-        return self.by_sender.get(sender, ())[:limit]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InMemoryStore:
-    """All of it together, as the builder takes it; the blocks come from whoever holds them."""
-
-    memory: Blocks
-    messages: InMemoryMessages = field(default_factory=InMemoryMessages)
-    facts: InMemoryFacts = field(default_factory=InMemoryFacts)
-    summaries: InMemorySummaries = field(default_factory=InMemorySummaries)
-    tasks: InMemoryTasks = field(default_factory=InMemoryTasks)
-    recall: InMemoryRecall = field(default_factory=InMemoryRecall)
+def _is_current(tail: Tail, messages: Sequence[Message]) -> bool:
+    """Check that the tail is what the list holds now: the program may have replaced a message."""
+    entries = (entry.message for entry in tail.entries)
+    return all(map(is_, entries, messages[tail.messages_before :]))

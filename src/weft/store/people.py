@@ -1,21 +1,29 @@
-"""What a store must be able to do for people: who may come in, what is known of them, their post."""
+"""What a database must offer for people: what is known of them, their tasks, their mail, who is let in."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from weft.store.base import Facts, Summaries, Tasks
 from weft.types.delivery import Delivery, Denial, Paired, Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
-from weft.types.memory import Task
+from weft.types.memory import Fact, Summary, Task
 
 
-class PeopleFacts(Facts, Protocol):
-    """Facts that can also be written. Each may name the message it came from."""
+class FactReader(Protocol):
+    async def list(self, sender: str) -> Sequence[Fact]: ...
+
+
+class Facts(FactReader, Protocol):
+    """Facts about people, with their history. Linked senders are one person and share them."""
 
     async def find(self, sender: str, key: str) -> str | None: ...
+
+    async def get(self, sender: str, key: str) -> str: ...
+
+    async def history(self, sender: str, key: str) -> builtins.list[Fact]: ...
 
     async def set(
         self,
@@ -25,15 +33,35 @@ class PeopleFacts(Facts, Protocol):
         *,
         by_model: bool = False,
         source: tuple[str, int] | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Store a fact. `source` is the message it came from: a session, and the message's number in it."""
+        ...
 
     async def delete(self, sender: str, key: str) -> bool: ...
 
+    async def link(self, sender: str, person: str) -> None: ...
 
-class PeopleTasks(Tasks, Protocol):
-    """Tasks that can also be written, and told when they are due."""
 
-    async def add(  # noqa: PLR0913 - as the store has it
+class SummaryReader(Protocol):
+    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]: ...
+
+
+class Summaries(SummaryReader, Protocol):
+    """Summaries of earlier conversations."""
+
+    async def add(self, channel: str, sender: str, text: str, *, session_id: str | None = None) -> None: ...
+
+    async def delete(self, summary_id: int) -> bool: ...
+
+
+class TaskReader(Protocol):
+    async def list(self, sender: str) -> Sequence[Task]: ...
+
+
+class Tasks(TaskReader, Protocol):
+    """Tasks of people, which fire when they are due."""
+
+    async def add(  # noqa: PLR0913 - the public contract, and where an answer goes
         self,
         sender: str,
         text: str,
@@ -45,8 +73,6 @@ class PeopleTasks(Tasks, Protocol):
         channel: str = "",
         conversation: str = "",
     ) -> str: ...
-
-    async def list(self, sender: str) -> list[Task]: ...
 
     async def update(
         self,
@@ -64,11 +90,13 @@ class PeopleTasks(Tasks, Protocol):
 
     async def fire(
         self, now: float, *, acting: Collection[str] = (), channels: Collection[str] | None = None
-    ) -> Sequence[Task]: ...
+    ) -> Sequence[Task]:
+        """Fire due tasks and reschedule them in one transaction."""
+        ...
 
 
 class Mailbox(Protocol):
-    """What came in and what must go out."""
+    """Messages that came in and messages that must go out."""
 
     async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None: ...
 
@@ -112,7 +140,7 @@ class Streams(Protocol):
 
 
 class Auth(Protocol):
-    """Who may come in. Secrets go out once and are kept as hashes."""
+    """Who is let in. A secret is shown once and stored as a hash."""
 
     async def offer_pairing(self, channel: str, sender: str) -> str: ...
 
@@ -131,9 +159,3 @@ class Auth(Protocol):
     async def whose_token(self, token: str) -> str | None: ...
 
     async def end_token(self, name: str) -> bool: ...
-
-
-class PeopleSummaries(Summaries, Protocol):
-    """Summaries that can also be written."""
-
-    async def add(self, channel: str, sender: str, text: str, *, session_id: str | None = None) -> None: ...

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from weft.errors import ToolError
-from weft.store.people import PeopleTasks
+from weft.store.people import Tasks
 from weft.tools.base import Tool
 from weft.tools.function import tool_from
 from weft.types.escape import one_line
@@ -22,7 +22,7 @@ ZoneOf = Callable[[str], Awaitable[str]]
 class TaskTools:
     """What a person can have done for them. Whose tasks they are comes from the caller."""
 
-    def __init__(self, tasks: PeopleTasks, zone_of: ZoneOf) -> None:
+    def __init__(self, tasks: Tasks, zone_of: ZoneOf) -> None:
         self._tasks, self._zone_of = tasks, zone_of
 
     async def create_task(
@@ -88,7 +88,7 @@ class TaskTools:
         return f"cancelled {(await self._tasks.cancel(caller.sender, id))[:8]}"
 
 
-def task_tools(tasks: PeopleTasks, zone_of: ZoneOf) -> list[Tool]:
+def task_tools(tasks: Tasks, zone_of: ZoneOf) -> list[Tool]:
     tools = TaskTools(tasks, zone_of)
     functions = (tools.create_task, tools.list_tasks, tools.update_task, tools.cancel_task)
     return [tool_from(function, source=SOURCE) for function in functions]

@@ -18,7 +18,8 @@ from weft.context.roles import with_known_roles
 from weft.errors import ContextError, EmptyMessage
 from weft.sources.base import Files, Kept, Request
 from weft.sources.catalogue import SOURCES
-from weft.store.base import Activity, Blocks, MessageLog, Store
+from weft.store.backend import ContextStore
+from weft.store.base import Activity, Blocks, MessageLog
 from weft.store.in_memory import RecentLogs
 from weft.tokens import counter
 from weft.tools.registry import ToolRegistry
@@ -119,7 +120,7 @@ class ContextBuilder:
         files = replace(self._settings.files, own_skill_dirs=folders, disabled_skills=frozenset(disabled))
         return self._with(files=files)
 
-    def with_store(self, store: Store) -> Self:
+    def with_store(self, store: ContextStore) -> Self:
         """Take memory, messages, facts, summaries, recall and tasks from one store."""
         kept = replace(
             self._settings.kept,

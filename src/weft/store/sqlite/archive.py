@@ -32,7 +32,8 @@ class SqliteArchive:
         def work(db: apsw.Connection) -> str:
             now = time.time()
             row = (entry_id, agent_id, content, data, now)
-            db.execute("insert into archive values(?, ?, ?, ?, ?)", row)
+            query = "insert into archive(id, agent_id, content, metadata, created_at) values(?, ?, ?, ?, ?)"
+            db.execute(query, row)
             index_text(db, ("archival", entry_id), content, (agent_id, "", ""), now)
             return entry_id
 

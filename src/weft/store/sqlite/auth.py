@@ -27,7 +27,7 @@ class SqliteAuth:
         """A code that lets this person in once the owner confirms it. An earlier code stops working."""
         code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
         row = (channel, sender, _hash(code), time.time() + CODE_MINUTES * 60)
-        query = "insert or replace into auth_codes values(?, ?, ?, ?)"
+        query = "insert or replace into auth_codes(channel, sender, hash, ends_at) values(?, ?, ?, ?)"
         await self._database.write(lambda db: db.execute(query, row).get)
         return code
 
@@ -46,7 +46,8 @@ class SqliteAuth:
             if found is None or found[2] < time.time():
                 raise StoreError("No one waits with this code: codes last 15 minutes, ask for a new one.")
             channel, sender = str(found[0]), str(found[1])
-            db.execute("insert or replace into auth_pairings values(?, ?, ?)", (channel, sender, time.time()))
+            pairing = "insert or replace into auth_pairings(channel, sender, at) values(?, ?, ?)"
+            db.execute(pairing, (channel, sender, time.time()))
             return Paired(channel=channel, sender=sender)
 
         return await self._database.write(work)
@@ -87,7 +88,7 @@ class SqliteAuth:
     async def new_token(self, name: str) -> str:
         """A token for a program. It is shown here once and kept only as a hash; the name's old one ends."""
         token = f"weft_{secrets.token_urlsafe(32)}"
-        query = "insert or replace into auth_tokens values(?, ?, ?)"
+        query = "insert or replace into auth_tokens(name, hash, at) values(?, ?, ?)"
         await self._database.write(lambda db: db.execute(query, (name, _hash(token), time.time())).get)
         return token
 

@@ -168,7 +168,8 @@ class SqliteBlocks:
     async def keep_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None:
         """Let a snapshot stand for all changes up to one; they stay for history."""
         query = (
-            "insert or replace into block_snapshots select id, ?, ? from blocks where id = ? and epoch = ?"
+            "insert or replace into block_snapshots(block_id, seq, blob) "
+            "select id, ?, ? from blocks where id = ? and epoch = ?"
         )
         values = (seq, blob, info.id, info.epoch)
         await self._database.write(lambda db: db.execute(query, values).get)
@@ -182,7 +183,7 @@ class SqliteBlocks:
         return await self._database.read(lambda db: _states(db, block_id, seq))
 
     async def share(self, block_id: str, agent_id: str, permission: Permission) -> None:
-        query = "insert or replace into block_shares values(?, ?, ?)"
+        query = "insert or replace into block_shares(block_id, agent_id, permission) values(?, ?, ?)"
         await self._database.write(lambda db: db.execute(query, (block_id, agent_id, permission.value)).get)
 
     async def unshare(self, block_id: str, agent_id: str) -> bool:

@@ -1,21 +1,21 @@
 """One SQLite file: a writer that commits in groups, readers beside it, and errors in our words.
 
-Every write of the process goes through one thread. What has piled up while it was committing becomes the
-next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk
-and in the file itself: a copy of the one file holds everything acknowledged. (One that is made in the very
-moment in which a commit goes into the file may need the `-wal` beside it, as SQLite itself does.) What is
-read at the same moment is read by one thread in one go: a turn asks for ten small things at once, and ten
-threads that wake for one row each would cost more than the rows.
+Every write of the process goes through one thread. Writes that have piled up while it was committing become
+the next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk:
+in the `-wal` file, which SQLite moves into the file itself from time to time and when the store is closed.
+Reads that are asked for at the same moment are done by one thread in one go: a turn asks for ten small things
+at once, and ten threads that wake for one row each would cost more than the rows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +27,8 @@ import apsw
 
 from weft.errors import StoreError, WeftError
 from weft.store.sqlite.migrations import migrate
+from weft.store.sqlite.schema import Table
+from weft.store.sqlite.tables import TABLES
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -66,8 +68,8 @@ class _JobFailed(Exception):
 class Database:
     """Connections to one file. `write` and `read` take a function that is given a connection."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, tables: Sequence[Table] = TABLES) -> None:
+        self.path, self.tables = path, tables
         self._in_memory = path == ":memory:"
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._idle: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
@@ -77,8 +79,8 @@ class Database:
         self._lock = threading.Lock()
         self._closed = False
         with translated(path):
-            self._writer = _connect(path)
-            migrate(self._writer, path)
+            self._writer = connect(path)
+            migrate(self._writer, path, tables)
         self._thread = threading.Thread(target=self._write_forever, name="weft-store", daemon=True)
         self._thread.start()
 
@@ -125,7 +127,7 @@ class Database:
             await asyncio.to_thread(self._compact_now)
 
     def _compact_now(self) -> None:
-        with translated(self.path), closing(_connect(self.path)) as connection:
+        with translated(self.path), closing(connect(self.path)) as connection:
             connection.execute("vacuum")
             busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
         if busy:
@@ -166,7 +168,7 @@ class Database:
         with self._lock:
             if self._idle.empty() and self._readers < READERS:
                 with translated(self.path):
-                    connection = _connect(self.path, read_only=True)
+                    connection = connect(self.path, read_only=True)
                 self._readers += 1
                 return connection
         return self._idle.get()
@@ -254,9 +256,9 @@ def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> 
         job.settle(result, error)
 
 
-def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
+def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if path != ":memory:" and not read_only:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        make_private(Path(path))
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags)
     connection.set_busy_handler(_patience())
@@ -267,10 +269,21 @@ def _connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if not read_only:
         if path != ":memory:":
             connection.pragma("journal_mode", "wal")
-            # Every commit ends in the file itself, so that a copy of it is complete.
-            connection.pragma("wal_autocheckpoint", 1)
         connection.pragma("synchronous", "full")
     return connection
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file that only its owner may read, unless there is one; its folder likewise."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def problems(db: apsw.Connection) -> list[str]:
+    """Return what is wrong with a database; nothing, if all is well."""
+    rows = [str(row[0]) for row in db.execute("pragma integrity_check")]
+    return [row for row in rows if row != "ok"] + [str(row) for row in db.execute("pragma foreign_key_check")]
 
 
 @cache

@@ -8,9 +8,9 @@ import time
 import apsw
 
 from weft.errors import StoreError
+from weft.store.rules import check_fact
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment, storable
-from weft.types.facts import problem_with
 from weft.types.memory import Fact
 
 _PERSON = "coalesce((select person from links where sender = ?1), ?1)"
@@ -39,8 +39,7 @@ class SqliteFacts:
             StoreError: it is not worth keeping, and why.
         """
         key, value = storable(key.strip()), storable(value.strip())
-        if problem := problem_with(key, value, by_model=by_model):
-            raise StoreError(problem)
+        check_fact(key, value, by_model=by_model)
 
         def work(db: apsw.Connection) -> None:
             current = f"select value from facts where person = {_PERSON} and key = ?2 and ended_at is null"
@@ -97,7 +96,7 @@ class SqliteFacts:
 
         def work(db: apsw.Connection) -> None:
             target = db.execute(f"select {_PERSON}", (person,)).get
-            db.execute("insert or replace into links values(?, ?)", (sender, target))
+            db.execute("insert or replace into links(sender, person) values(?, ?)", (sender, target))
 
         await self._database.write(work)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from weft.store.rules import DENIAL_SECONDS, MAIL_SECONDS
 from weft.store.sqlite import streams
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import new_id, storable
@@ -148,16 +149,12 @@ class SqliteMailbox:
         await self._database.write(work)
 
     async def tidy(self, now: float) -> None:
-        """Forget that messages came and answers went a month ago, and who was turned away a year ago.
-
-        What was said is in the log, and stays; so does what could not be delivered.
-        """
-        month, year = now - 30 * 86_400, now - 365 * 86_400
+        """Delete old inbox and outbox rows and old denials. What could not be delivered stays."""
 
         def work(db: apsw.Connection) -> None:
-            db.execute("delete from inbox where state = 'done' and ended_at < ?", (month,))
-            db.execute("delete from outbox where state = 'sent' and sent_at < ?", (month,))
-            db.execute("delete from denials where at < ?", (year,))
+            db.execute("delete from inbox where state = 'done' and ended_at < ?", (now - MAIL_SECONDS,))
+            db.execute("delete from outbox where state = 'sent' and sent_at < ?", (now - MAIL_SECONDS,))
+            db.execute("delete from denials where at < ?", (now - DENIAL_SECONDS,))
 
         await self._database.write(work)
 

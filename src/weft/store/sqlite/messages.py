@@ -58,7 +58,11 @@ class SqliteMessages:
         """Keep a summary. The messages that it stands for stay in the log."""
         row = (session_id, fold.last, storable(fold.text), time.time())
         await self._database.write(
-            lambda db: db.execute("insert or replace into folds values(?, ?, ?, ?)", row).get
+            lambda db: (
+                db.execute(
+                    "insert or replace into folds(session_id, last, text, created_at) values(?, ?, ?, ?)", row
+                ).get
+            )
         )
 
     async def tail(

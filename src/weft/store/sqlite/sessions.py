@@ -15,6 +15,7 @@ from weft.types.session import Session, SessionRule
 
 PLAIN_RULE = SessionRule()
 _COLUMNS = "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at"
+_BIND = "insert or replace into bindings(channel, conversation, sender, session_id) values(?, ?, ?, ?)"
 
 
 class SqliteSessions:
@@ -73,7 +74,7 @@ class SqliteSessions:
             db.execute(
                 "update sessions set closed_at = null, active_at = ? where id = ?", (time.time(), session_id)
             )
-            db.execute("insert or replace into bindings values(?, ?, ?, ?)", (*key, session_id))
+            db.execute(_BIND, (*key, session_id))
 
         await self._database.write(work)
         return await self.get(session_id)
@@ -179,7 +180,7 @@ def _new(
     session_id = _free_id(db, storable(wanted) or rule.id_for(*who) or new_id())
     row = (session_id, *who, agent_id, now, now, None)
     db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?)", row)
-    db.execute("insert or replace into bindings values(?, ?, ?, ?)", (*rule.key(*who), session_id))
+    db.execute(_BIND, (*rule.key(*who), session_id))
     return _session(row)
 
 

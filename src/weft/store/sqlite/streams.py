@@ -37,7 +37,7 @@ class SqliteStreams:
 
         def work(db: apsw.Connection) -> None:
             db.execute(
-                "insert into streams values(?1, ?2, ?3, ?4) "
+                "insert into streams(name, source, origin, begun_at) values(?1, ?2, ?3, ?4) "
                 "on conflict(name) do update set source = ?2, origin = ?3, begun_at = ?4",
                 (stream, source, origin, time.time()),
             )
@@ -77,7 +77,8 @@ def save(db: apsw.Connection, seen: Iterable[Seen]) -> None:
     now = time.time()
     for one in seen:
         db.execute(
-            "insert into stream_items values(?1, ?2, ?3, ?4, ?5, ?6, ?7) on conflict(stream, item) do update "
+            f"insert into stream_items({_ITEM}, at) values(?1, ?2, ?3, ?4, ?5, ?6, ?7) "
+            "on conflict(stream, item) do update "
             "set signature = ?3, digest = ?4, times = max(times, ?5), at = iif(?5 > times, ?7, at), "
             "block_id = iif(?6 = '', block_id, ?6)",
             (one.stream, one.item, one.signature, one.digest, one.times, one.block_id, now),

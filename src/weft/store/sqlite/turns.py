@@ -10,19 +10,17 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.process_id import is_running, this_process
+from weft.store.rules import is_interrupted
 from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Database
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
-from weft.store.sqlite.tasks import settle_order
+from weft.store.sqlite.tasks import end_order
 from weft.tokens import COUNTERS
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.session import OpenTurn
-
-_LONGEST_SECONDS = 3600.0
-"""After so long a turn of a process that cannot be seen from here counts as interrupted."""
 
 
 class _Ending(NamedTuple):
@@ -70,7 +68,9 @@ class SqliteTurns:
         def work(db: apsw.Connection) -> None:
             count = db.execute("select count(*) from turn_steps where turn_id = ?", (turn_id,)).get
             for seq, row in enumerate(rows, count + 1):
-                db.execute("insert into turn_steps values(?, ?, ?)", (turn_id, seq, row))
+                db.execute(
+                    "insert into turn_steps(turn_id, seq, message) values(?, ?, ?)", (turn_id, seq, row)
+                )
             for inbox_id in inbox_ids:
                 mailbox.answer(db, inbox_id, "")
 
@@ -113,7 +113,7 @@ class SqliteTurns:
                     steps=tuple(Message.from_json(str(told)) for (told,) in db.execute(steps, (turn_id,))),
                 )
                 for turn_id, session, text, began, owner, origin, is_known in rows
-                if _is_gone(owner, began)
+                if is_interrupted(is_running(owner), began, time.time())
             ]
 
         return await self._database.read(work)
@@ -161,9 +161,8 @@ class SqliteTurns:
         """
         result_id = new_id()
         row = (result_id, session_id, storable(tool), sendable(content)[0], time.time())
-        await self._database.write(
-            lambda db: db.execute("insert into results values(?, ?, ?, ?, ?)", row).get
-        )
+        query = "insert into results(id, session_id, tool, content, created_at) values(?, ?, ?, ?, ?)"
+        await self._database.write(lambda db: db.execute(query, row).get)
         return result_id
 
     async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
@@ -196,16 +195,12 @@ class SqliteTurns:
             )
             if found[2]:
                 inbox_id, failed = str(found[2]), ending.state == "failed"
-                again = settle_order(db, inbox_id, failed=failed, now=time.time())
+                again = end_order(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, learned = ending.ratio
             if model and learned is not None:
-                db.execute("insert or replace into ratios values(?, ?)", (storable(model), learned))
+                query = "insert or replace into ratios(model, ratio) values(?, ?)"
+                db.execute(query, (storable(model), learned))
 
         await self._database.write(work)
-
-
-def _is_gone(owner: str, began: float) -> bool:
-    running = is_running(owner)
-    return not running if running is not None else time.time() - began > _LONGEST_SECONDS

@@ -95,7 +95,7 @@ class SqliteVectors:
 
 def _start(db: apsw.Connection, embedder: str) -> None:
     db.execute("delete from embedder")
-    db.execute("insert into embedder values(?)", (embedder,))
+    db.execute("insert into embedder(name) values(?)", (embedder,))
     db.execute("delete from vectors")
     db.execute("delete from vector_signs")
     db.execute("update items set embedded = 0 where embedded = 1")
@@ -107,9 +107,10 @@ def _keep(db: apsw.Connection, item: int, vector: bytes) -> None:
     ).fetchone()
     if found is not None:
         source, *owners = found
-        db.execute("insert or replace into vectors values(?, ?)", (item, vector))
+        db.execute("insert or replace into vectors(item_id, vector) values(?, ?)", (item, vector))
         db.execute(
-            "insert or replace into vector_signs values(?, ?, ?, ?, ?, vec_quantize_binary(?))",
+            "insert or replace into vector_signs(item_id, source, agent, sender, session, signs) "
+            "values(?, ?, ?, ?, ?, vec_quantize_binary(?))",
             (item, source, *(_key(str(owner)) for owner in owners), vector),
         )
         db.execute("update items set embedded = 1 where id = ?", (item,))

@@ -1,4 +1,4 @@
-"""Many conversations at once with `weft serve`, beside a bare handler on the same stack.
+"""Times many conversations at once with `weft serve`, beside a bare handler on the same stack.
 
 Both are real servers in processes of their own, asked over loopback in the same way. People write at random
 moments, nearly as often as the delay allows. A last round without pauses shows how many turns a second there
@@ -21,7 +21,7 @@ from random import Random
 
 from rich.progress import Progress
 
-from weft.cli.measure.times import p50, p95
+from timing import arguments, at_least, out, p50, p95, table, workplace, write_json
 from weft.errors import WeftError
 
 OVERHEAD_GOAL = 4.0
@@ -33,6 +33,7 @@ _SHARE = 0.9
 """How much of what the delay allows is asked for: at all of it, nobody would be free when somebody writes."""
 _Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _ADDRESS = "http://127.0.0.1:"
+_BARE = Path(__file__).with_name("bare_server.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,11 @@ class ServeReport:
     bare_p95_ms: float
     growth: tuple[Grown, ...]
     memory_mb: float
-
-    @property
-    def ratio(self) -> float:
-        return self.overhead_p50_ms / self.bare_p50_ms
+    ratio: float
 
 
 async def measure_serve(folder: Path, load: Load, progress: Progress) -> ServeReport:
-    """The load on both servers, in turns of one round each; the first round makes the sessions."""
+    """Put the load on both servers, in turns of one round each; the first round makes the sessions."""
     people = range(load.sessions)
     task = progress.add_task("answering", total=load.sessions * (2 * load.turns + 1))
     ours, bare, memory = list[float](), list[float](), list[float]()
@@ -108,6 +106,7 @@ async def measure_serve(folder: Path, load: Load, progress: Progress) -> ServeRe
             for part in _parts(load.sessions)
         ),
         memory_mb=memory[-1],
+        ratio=(p50(ours) - load.delay_ms) / (p50(bare) - load.delay_ms),
     )
 
 
@@ -122,11 +121,11 @@ class _Server:
     port: int
 
     async def at_random(self, people: range, load: Load, memory: list[float] | None = None) -> list[float]:
-        """One turn of each of them, at random moments, so many at a time at most; how long each took.
+        """Let each person write once, at random moments, and measure each answer.
 
-        After each of them the memory of the server is noted, where that is wanted.
+        `load.at_once` answers are awaited at most. The memory of the server is noted after each of them.
         """
-        dice = Random(_SEED)  # noqa: S311 - the same moments in every run
+        dice = Random(_SEED)
         free, times = asyncio.Queue[_Line](), list[float]()
         for _ in range(load.at_once):
             free.put_nowait(await asyncio.open_connection("127.0.0.1", self.port))
@@ -150,7 +149,7 @@ class _Server:
         return times
 
     async def in_step(self, people: range, load: Load) -> list[float]:
-        """One turn of each, so many at a time: who is answered writes again at once, as the next person."""
+        """Let each person write once, without pauses: each connection sends as soon as it is answered."""
         waiting, times = iter(people), list[float]()
 
         async def client() -> None:
@@ -163,16 +162,16 @@ class _Server:
         return times
 
     def memory_mb(self) -> float:
-        """What the process holds now, where the system tells."""
+        """Read the resident memory of the process, where the system tells."""
         try:
-            told = Path(f"/proc/{self.process.pid}/status").read_text()
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
         except OSError:
             return float("nan")
-        return next(int(line.split()[1]) / 1024 for line in told.splitlines() if line.startswith("VmRSS"))
+        return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 async def _timed(line: _Line, person: int) -> float:
-    """How long an answer takes, in milliseconds."""
+    """Measure one answer in milliseconds."""
     started = time.perf_counter()
     await _ask(*line, person)
     return (time.perf_counter() - started) * 1000
@@ -184,21 +183,21 @@ async def _closed(line: _Line) -> None:
 
 
 async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, person: int) -> None:
-    """One message and its answer, by hand: a client of many features would take longer than the servers."""
+    """Send one message and read its answer by hand: an HTTP client would take longer than the servers."""
     body = json.dumps({"text": "How is the sea?", "session": f"talk {person}", "sender": f"person {person}"})
     head = "POST /api/turns HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     writer.write(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
     await writer.drain()
-    told = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-    length = next(line for line in told.splitlines() if line.startswith("content-length:"))
+    head_lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().splitlines()
+    length = next(line for line in head_lines if line.startswith("content-length:"))
     answer = await reader.readexactly(int(length.split(":")[1]))
-    if " 200 " not in told.splitlines()[0]:
+    if " 200 " not in head_lines[0]:
         raise WeftError(f"The server answered: {answer.decode()[:200]}")
 
 
 @asynccontextmanager
 async def _weft(home: Path, load: Load) -> AsyncIterator[_Server]:
-    """`weft serve`, with a model that takes its time and nothing else."""
+    """Run `weft serve` with a model that only waits."""
     replies = json.dumps([_REPLY] * (load.sessions * (load.turns + 1) + _WARM_UP))
     config = (
         f'provider = "scripted"\n[scripted]\nreplies = {replies}\ndelay_seconds = {load.delay_ms / 1000}\n'
@@ -211,28 +210,30 @@ async def _weft(home: Path, load: Load) -> AsyncIterator[_Server]:
 
 @asynccontextmanager
 async def _bare(home: Path, load: Load) -> AsyncIterator[_Server]:
-    async with _running(("-m", "weft.cli.measure.bare", str(load.delay_ms / 1000)), home, "") as server:
+    async with _running((str(_BARE), str(load.delay_ms / 1000)), home, "") as server:
         yield server
 
 
 @asynccontextmanager
 async def _running(arguments: tuple[str, ...], home: Path, config: str) -> AsyncIterator[_Server]:
-    """A server in a process of its own, from the moment when it tells its address."""
+    """Run a server in a process of its own, from the moment when it prints its address."""
     await asyncio.to_thread(home.mkdir)
     await asyncio.to_thread((home / "config.toml").write_text, config)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WEFT_", "TELEGRAM_"))}
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(("WEFT_", "TELEGRAM_"))
+    }
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
-        env=kept | {"WEFT_HOME": str(home)},
+        env=environ | {"WEFT_HOME": str(home)},
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    told = process.stderr or asyncio.StreamReader()
+    lines = process.stderr or asyncio.StreamReader()
     try:
-        async for line in told:
+        async for line in lines:
             if _ADDRESS in (text := line.decode()):
-                reading = asyncio.create_task(told.read())  # it must never wait for somebody to read
+                reading = asyncio.create_task(lines.read())  # it must never wait for somebody to read
                 yield _Server(process, int(text.split(_ADDRESS)[1].split()[0]))
                 reading.cancel()
                 break
@@ -242,3 +243,42 @@ async def _running(arguments: tuple[str, ...], home: Path, config: str) -> Async
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+def _show(report: ServeReport) -> None:
+    times = table("what", "p50", "p95")
+    ours, bare = (report.overhead_p50_ms, report.overhead_p95_ms), (report.bare_p50_ms, report.bare_p95_ms)
+    times.add_row("a turn, without the model", *(f"{one:.1f} ms" for one in ours))
+    times.add_row("a bare handler", *(f"{one:.1f} ms" for one in bare))
+    out.print(times)
+    out.print(
+        f"turn / bare: {report.ratio:.1f} (goal at most {OVERHEAD_GOAL:g}); without pauses "
+        f"{report.per_second:,.0f} turns a second of {report.bound_per_second:,.0f} that the delay allows, "
+        f"and {report.in_step_p50_ms:.1f} ms at the median, since all get into step"
+    )
+    growth = table("sessions", "p50", "memory")
+    for step in report.growth:
+        p50_text, memory = f"{step.overhead_p50_ms:.1f} ms", f"{step.memory_mb:.0f} MB"
+        growth.add_row(f"{step.sessions:,}", p50_text, memory)
+    out.print(growth)
+    out.print(f"memory at the end: {report.memory_mb:.0f} MB")
+
+
+def main() -> None:
+    parser = arguments("Time `weft serve` with many conversations at once, beside a bare handler.")
+    parser.add_argument("--sessions", type=at_least(2), default=1_000, help="people who write")
+    parser.add_argument("--turns", type=at_least(2), default=2, help="messages of each person")
+    parser.add_argument("--at-once", type=at_least(1), default=50, help="messages at the same time")
+    parser.add_argument("--delay-ms", type=float, default=1000.0, help="time that the model takes")
+    options = parser.parse_args()
+    load = Load(
+        sessions=options.sessions, turns=options.turns, at_once=options.at_once, delay_ms=options.delay_ms
+    )
+    with workplace() as (folder, progress):
+        report = asyncio.run(measure_serve(folder, load, progress))
+    write_json(options.json, report)
+    _show(report)
+
+
+if __name__ == "__main__":
+    main()

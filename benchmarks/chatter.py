@@ -1,4 +1,4 @@
-"""Made-up conversations whose words are as unevenly common as those of a language."""
+"""Random conversations whose words are as unevenly common as those of a language."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "a
 
 
 class Chatter:
-    """An endless conversation, the same one for the same seed. No word of it is a stop word or has an ending
-    that a stemmer takes off, so that every search engine sees the same words."""
+    """An endless conversation, the same one for the same seed.
+
+    No word of it is a stop word or has an ending that a stemmer takes off, so that every search engine sees
+    the same words.
+    """
 
     def __init__(self, seed: int = 7) -> None:
-        self._chance = random.Random(seed)  # noqa: S311 - test data
+        self._chance = random.Random(seed)
         self._places = count()
         self._weights = list(accumulate(1 / (rank + _FLATNESS) for rank in range(VOCABULARY)))
         words: dict[str, None] = {}
@@ -28,11 +31,11 @@ class Chatter:
         self._words = list(words)
 
     def messages(self, number: int) -> list[Message]:
-        """The next ones: questions of 20 words, answers of 95, no two alike."""
+        """Make the next messages: questions of 20 words, answers of 95, no two alike."""
         return [self._message(next(self._places)) for _ in range(number)]
 
     def query(self) -> list[str]:
-        """One to four words, no two alike, from the rarest to the commonest."""
+        """Make a query of one to four different words."""
         number = self._chance.randint(1, 4)
         words: dict[str, None] = {}
         while len(words) < number:
@@ -40,8 +43,8 @@ class Chatter:
         return list(words)
 
     def word(self) -> str:
-        """A word of any rank: each order of magnitude of the rank is as likely as the next."""
-        """A word of any rank: each order of magnitude of the rank is as likely as the next."""
+        """Pick a word of any rank: each order of magnitude of the rank is as likely as the next."""
+        """Pick a word of any rank: each order of magnitude of the rank is as likely as the next."""
         return self._words[int(VOCABULARY ** self._chance.random()) - 1]
 
     def _message(self, at: int) -> Message:

@@ -1,27 +1,24 @@
 """Our search beside plain full-text search over the same texts, query by query.
 
 The plain one is a table, an FTS5 index over it and one statement. It runs in a worker thread as ours does,
-and is timed from inside that thread as well. Only the store may import a database driver, so its connection
-is borrowed from a second store's file: it has the same settings as our readers, no worse ones.
+and is timed from inside that thread as well. Its connection has the settings of the store's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import apsw
 from rich.progress import Progress
 
-from weft.cli.measure.chatter import Chatter
-from weft.cli.measure.times import p50, p95
-from weft.compose import Store
-from weft.store.sqlite.database import Database
-from weft.types.message import Message
+from chatter import Chatter
+from timing import p50, p95
+from weft import Message, Store
 
 SEARCH_GOAL = 1.3
 LIMIT = 10
@@ -39,8 +36,8 @@ _PLAIN = (
     "where texts_fts match ? order by bm25(texts_fts) limit ?"
 )
 _LEAN = (
-    "select texts.id, texts.text, score from (select rowid as found, bm25(texts_fts) as score from texts_fts "
-    "where texts_fts match ? order by score limit ?) join texts on texts.id = found order by score"
+    "select texts.id, texts.text, score from (select rowid as hit, bm25(texts_fts) as score from texts_fts "
+    "where texts_fts match ? order by score limit ?) join texts on texts.id = hit order by score"
 )
 
 
@@ -68,9 +65,9 @@ class SearchRow:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """What a query found, and what it took: all in all, and inside its thread if that is known."""
+    """The hits of a query and its time: in all, and inside its thread if that is known."""
 
-    found: frozenset[str]
+    hits: frozenset[str]
     whole_ms: float
     inside_ms: float = 0.0
 
@@ -85,27 +82,32 @@ class _Samples:
 class PlainIndex:
     """The same texts in a file of their own, with nothing but an FTS5 index."""
 
-    def __init__(self, database: Database, connection: Any) -> None:
-        self._database, self._connection = database, connection
+    def __init__(self, path: Path) -> None:
+        self._db = bare_connection(path)
+        self._db.execute(_TABLES)
 
     async def add(self, messages: Sequence[Message]) -> None:
         rows = [(message.content,) for message in messages]
 
-        def work(db: Any) -> None:
-            before = db.execute("select coalesce(max(id), 0) from texts").get
-            db.executemany("insert into texts(text) values(?)", rows)
-            db.execute(
-                "insert into texts_fts(rowid, text) select id, text from texts where id > ?", (before,)
-            )
+        def work() -> None:
+            with self._db:
+                before = self._db.execute("select coalesce(max(id), 0) from texts").get
+                self._db.executemany("insert into texts(text) values(?)", rows)
+                self._db.execute(
+                    "insert into texts_fts(rowid, text) select id, text from texts where id > ?", (before,)
+                )
 
-        await self._database.write(work)
+        await asyncio.to_thread(work)
+
+    def close(self) -> None:
+        self._db.close()
 
     async def search(self, words: Sequence[str], statement: str) -> _Timed:
         match = " OR ".join(f'"{word}"' for word in words)
 
         def work() -> tuple[list[tuple[Any, ...]], float]:
             started = time.perf_counter()
-            rows = list(self._connection.execute(statement, (match, LIMIT)))
+            rows = list(self._db.execute(statement, (match, LIMIT)))
             return rows, (time.perf_counter() - started) * 1000
 
         started = time.perf_counter()
@@ -113,14 +115,12 @@ class PlainIndex:
         return _Timed(frozenset(row[1] for row in rows), (time.perf_counter() - started) * 1000, inside_ms)
 
 
-@asynccontextmanager
-async def plain_index(path: Path) -> AsyncIterator[PlainIndex]:
-    database = await asyncio.to_thread(Database, str(path))
-    try:
-        await database.write(lambda db: db.execute(_TABLES).get)
-        yield PlainIndex(database, await database.read(lambda db: db))
-    finally:
-        await database.close()
+def bare_connection(path: Path) -> apsw.Connection:
+    """Open a file with the settings of the store: WAL, and a commit is on disk when it returns."""
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", "wal")
+    db.pragma("synchronous", "full")
+    return db
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class SearchBench:
     chatter: Chatter
 
     async def measure(self, messages: int, queries: int, progress: Progress) -> SearchRow:
-        """Every query in all ways, each way first in its turn, so that a slow minute slows all of them."""
+        """Ask each query in all ways, each way first in its turn, so that a slow minute slows all of them."""
         for _ in range(WARM_UP):
             await self._ask(_Samples(), 0)
         samples = _Samples()
@@ -154,9 +154,9 @@ class SearchBench:
 
     async def _ours(self, words: Sequence[str]) -> _Timed:
         started = time.perf_counter()
-        found = await self.store.memory.search(self.agent_id, " ".join(words))
+        results = await self.store.memory.search(self.agent_id, " ".join(words))
         whole_ms = (time.perf_counter() - started) * 1000
-        return _Timed(frozenset(result.content for result in found), whole_ms)
+        return _Timed(frozenset(result.content for result in results), whole_ms)
 
 
 def _row(messages: int, samples: _Samples) -> SearchRow:
@@ -165,7 +165,7 @@ def _row(messages: int, samples: _Samples) -> SearchRow:
     )
     inside = [timed.inside_ms for timed in samples.raw]
     pairs = list(zip(samples.ours, samples.raw, strict=True))
-    common = sum(len(one.found & other.found) for one, other in pairs)
+    common = sum(len(one.hits & other.hits) for one, other in pairs)
     return SearchRow(
         messages=messages,
         queries=len(ours),
@@ -178,5 +178,5 @@ def _row(messages: int, samples: _Samples) -> SearchRow:
         ratio=p50(ours) / p50(raw),
         ratio_to_raw_inside=p50(ours) / p50(inside),
         ratio_to_lean=p50(ours) / p50(lean),
-        agreement=common / max(sum(len(other.found) for _, other in pairs), 1),
+        agreement=common / max(sum(len(other.hits) for _, other in pairs), 1),
     )

@@ -1,4 +1,7 @@
-"""The least that a server with a store can do, on the stack of `weft serve`: store a message and answer."""
+"""The least that a server with a store can do, on the stack of `weft serve`: store a message and answer.
+
+`serve.py` starts it; its argument is the delay of an answer in seconds.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""How long a build takes, beside a count of all that it could have shown."""
+"""Times a build with many skills and long histories, beside counting the same history anew."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from weft.cli.measure.times import milliseconds, p50, p95
+from timing import arguments, at_least, milliseconds, out, p50, p95, table, workplace, write_json
 from weft.tokens import count_anew
 from weft.turn.build import ContextBuilder
 from weft.types.message import Message
@@ -86,7 +87,7 @@ def _count_milliseconds(history: list[Message]) -> float:
 
 def _history(size: int) -> Iterator[Message]:
     """Questions of about 100 characters and answers of about 500, no two alike."""
-    chance = random.Random(size)  # noqa: S311 - test data
+    chance = random.Random(size)
     for at in range(size):
         words = 20 if at % 2 == 0 else 95
         text = " ".join(chance.choices(_WORDS, k=words))
@@ -111,3 +112,28 @@ def _workspace(root: Path, skills: int) -> Path:
         path.write_text(text, "utf-8")
         os.utime(path, (time.time() - 3600, time.time() - 3600))
     return root
+
+
+def _show(report: BuildReport) -> None:
+    rows = table("messages", "build p50", "p95", "first build", "counting anew")
+    for row in report.rows:
+        figures = (row.p50_ms, row.p95_ms, row.first_ms, row.count_ms)
+        rows.add_row(f"{row.messages:,}", *(f"{figure:.2f} ms" for figure in figures))
+    out.print(rows)
+    out.print(f"build at 10k / counting it anew: {report.of_count_10k:.4f} (goal at most {COUNT_GOAL:.4f})")
+    out.print(f"build at 100k / build at 1k: {report.growth_100k:.2f} (goal at most {GROWTH_GOAL})")
+
+
+def main() -> None:
+    parser = arguments("Time a build with many skills and histories of 1k, 10k and 100k messages.")
+    parser.add_argument("--rounds", type=at_least(5), default=40, help="builds of each size")
+    parser.add_argument("--skills", type=at_least(0), default=100, help="skills in the workspace")
+    options = parser.parse_args()
+    with workplace() as (folder, progress):
+        report = asyncio.run(measure_build(folder, options.skills, options.rounds, progress))
+    write_json(options.json, report)
+    _show(report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""What `weft bench` measures, apart from how it is shown."""

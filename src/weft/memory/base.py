@@ -1,0 +1,42 @@
+"""The store as the rest of the program sees it: everything that lasts, with memory and recall."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+from weft.memory.audit import Finding
+from weft.memory.store import MemoryStore
+from weft.recall.find import Finder
+from weft.store.backend import Lasting
+from weft.store.base import Recall
+
+
+class Store(Lasting, Protocol):
+    """Everything that lasts. Close it when done, or use it with `async with`."""
+
+    @property
+    def memory(self) -> MemoryStore: ...
+
+    @property
+    def recall(self) -> Recall: ...
+
+    @property
+    def finder(self) -> Finder: ...
+
+    async def audit(self) -> list[Finding]:
+        """Return what is wrong with what is remembered, each with the command that mends it."""
+        ...
+
+    async def purge(self, text: str) -> int:
+        """Overwrite a text for good, wherever it is stored: in the log, the index, blocks with their history.
+
+        Its fingerprint stays there. Returns the number of places in which it was.
+
+        Raises:
+            StoreError: there is no text, or it cannot be taken out of a block.
+        """
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...

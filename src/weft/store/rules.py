@@ -1,0 +1,174 @@
+"""Rules over what is stored that need no database: every backend follows them.
+
+They say when a task fires and when it is due again, when a turn counts as interrupted, which facts are taken,
+how long mail is kept, and how changes of memory are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import ceil
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from weft.errors import StoreError
+from weft.types.envelope import Inbound, Outbound
+from weft.types.facts import problem_with
+from weft.types.memory import ActivityEntry, Task
+from weft.types.repeat import next_due
+
+SAME_TASK_SECONDS = 30 * 60
+"""A task with the same text that is due within this time is the same task."""
+MAIL_SECONDS = 30 * 86_400
+"""Answered and delivered messages leave the mailbox after this time; the log keeps what was said."""
+DENIAL_SECONDS = 365 * 86_400
+"""Refusals are deleted after this time."""
+_TURN_SECONDS = 3600.0
+_LATE_SECONDS = 5 * 60
+_RETRY_SECONDS = 2 * 60
+_MAX_ATTEMPTS = 3
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
+_ACTION = "action"
+_ORDER = "task:"
+_KINDS = {"edit": "changed", "undo": "took back a change of", "redo": "brought back a change of"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueTask:
+    """A task that is due: its sender, when it is due now, when it was first, how often it was retried."""
+
+    task: Task
+    sender: str
+    due_at: float
+    first_due: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firing:
+    """The effect of a due task: a message to send or to work on, and when it is due again, if ever."""
+
+    message: Inbound | Outbound
+    next_due: datetime | None
+
+
+def fire(due: DueTask, now: float, acting: Collection[str]) -> Firing:
+    """Decide what a due task does.
+
+    A reminder is sent to where the task came from. A task with an action becomes a message for the assistant
+    if its channel is one of `acting`; elsewhere the person is reminded of it.
+
+    Raises:
+        StoreError, ValueError, OverflowError: the time of the task makes no sense.
+    """
+    task = due.task
+    following = _next_time(task, due.first_due, now)
+    is_late = now - due.due_at > _LATE_SECONDS and task.due is not None
+    text = f"{task.text} (due {task.due:%Y-%m-%d %H:%M}, told late)" if is_late else task.text
+    if task.action == _ACTION and task.channel in acting:
+        return Firing(message=_order(due, text), next_due=following)
+    reminder = Outbound(channel=task.channel, conversation=task.conversation, text=f"⏰ {text}")
+    return Firing(message=reminder, next_due=following)
+
+
+def _order(due: DueTask, text: str) -> Inbound:
+    """Make the message that tells the assistant to do a task; each time at which it is due has its own id."""
+    return Inbound(
+        channel=due.task.channel,
+        conversation=due.task.conversation,
+        sender=due.sender.partition(":")[2],
+        text=f"[A task of yours is due: do it now, and tell what came of it.] {text}",
+        external_id=f"{_ORDER}{due.task.id}:{due.due_at}:{due.attempts}",
+        kind="notice",
+        origin="agent",
+    )
+
+
+def task_of(external_id: str) -> str | None:
+    """Return the id of the task that a message tells the assistant to do, if it is such a message."""
+    is_order = external_id.startswith(_ORDER)
+    return external_id.removeprefix(_ORDER).partition(":")[0] if is_order else None
+
+
+def retry_at(status: str, attempts: int, due_at: float, now: float) -> float | None:
+    """Return when a task whose work failed is tried again; None if it was cancelled or tried too often."""
+    if status == "cancelled" or attempts >= _MAX_ATTEMPTS:
+        return None
+    again = float(ceil(now + _RETRY_SECONDS))
+    # One that repeats is still pending, and its next time may come earlier.
+    return min(again, due_at) if status == "pending" else again
+
+
+def check_task(text: str, due: datetime | None, repeat: str) -> None:
+    """Refuse a task that says nothing, or that repeats without a time.
+
+    Raises:
+        StoreError: and why.
+    """
+    if not text:
+        raise StoreError("The task is empty: say what is to be done.")
+    if repeat != "once" and due is None:
+        raise StoreError("A task that repeats needs a time: say when it is due first.")
+
+
+def in_zone(due: datetime | None, zone: str) -> datetime | None:
+    """Give a time its zone; a time without an offset is one on the wall there.
+
+    Raises:
+        StoreError: there is no such zone, or nothing can be due then.
+    """
+    place = find_zone(zone)
+    if due is None:
+        return None
+    if not _FIRST_YEAR <= due.year <= _LAST_YEAR:
+        raise StoreError(f"Nothing can be due in the year {due.year}: give one from {_FIRST_YEAR} on.")
+    return due if due.tzinfo is not None else due.replace(tzinfo=place)
+
+
+def find_zone(name: str) -> ZoneInfo:
+    """Return a time zone; that of an empty name is UTC. Raises StoreError if there is none of that name."""
+    try:
+        return ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise StoreError(f"There is no time zone {name!r}: write it like Europe/Lisbon.") from error
+
+
+def _next_time(task: Task, first_due: str, now: float) -> datetime | None:
+    first = in_zone(datetime.fromisoformat(first_due), task.zone) or datetime.now(UTC)
+    return next_due(first.astimezone(find_zone(task.zone)), task.repeat, datetime.fromtimestamp(now, UTC))
+
+
+def is_interrupted(is_running: bool | None, began: float, now: float) -> bool:
+    """Decide whether a turn that did not end counts as interrupted.
+
+    `is_running` says whether its process runs; None if that cannot be seen from here. Then time decides.
+    """
+    return now - began > _TURN_SECONDS if is_running is None else not is_running
+
+
+def check_fact(key: str, value: str, *, by_model: bool) -> None:
+    """Refuse a fact that is not worth storing.
+
+    Raises:
+        StoreError: and why.
+    """
+    if problem := problem_with(key, value, by_model=by_model):
+        raise StoreError(problem)
+
+
+def activity(changes: Iterable[tuple[datetime, str, str, str, str]]) -> list[ActivityEntry]:
+    """Tell changes of blocks, oldest first; the same change several times in a row is one entry.
+
+    A change is its time, author, kind, and the label and id of its block.
+    """
+    entries: list[tuple[tuple[str, str, str], ActivityEntry, int]] = []
+    for at, author, kind, label, block_id in changes:
+        key, times = (author, kind, block_id), 1
+        if entries and entries[-1][0] == key:
+            times = entries.pop()[2] + 1
+        often = f" {times} times" if times > 1 else ""
+        text = f"{_KINDS[kind]} the block {label!r}{often}"
+        entry = ActivityEntry(at=at, text=text, agent="" if author == "system" else author)
+        entries.append((key, entry, times))
+    return [entry for _, entry, _ in entries]

@@ -1,0 +1,98 @@
+"""What the store must know of a table and of each of its columns.
+
+`tables.py` has the tables. Their description creates a new database, and drives export, import and purge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+LeftOut = Literal["", "derived", "secret", "local"]
+"""Why something is not exported: it can be made again, it is a secret, or it concerns this machine only."""
+
+
+class Holds(Enum):
+    """What a column holds, and so what a purge does with it."""
+
+    NUMBER = "a number or a time"
+    NAME = "an id, a name, a state or a hash: no text of a person"
+    NAMES = "JSON of such names"
+    TEXT = "text of a person or a model: a purge overwrites it"
+    JSON = "JSON with such text in it: a purge overwrites it there"
+    BLOCK = "content of a memory block: a purge replaces it with that of the masked block"
+    INDEX = "words of texts that are indexed: a purge indexes the texts again"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its type and constraints as SQLite takes them, what it holds, and why it is not exported."""
+
+    name: str
+    sql: str
+    holds: Holds = Holds.NUMBER
+    left_out: LeftOut = ""
+
+    @property
+    def is_json(self) -> bool:
+        return self.holds in (Holds.JSON, Holds.NAMES)
+
+    @property
+    def is_bytes(self) -> bool:
+        return self.sql.startswith("blob")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table: its columns, further constraints and indexes, and why none of it is exported.
+
+    `virtual` is the module of a virtual table, with its arguments.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    constraints: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    has_rowid: bool = True
+    left_out: LeftOut = ""
+    virtual: str = ""
+
+    @property
+    def exported(self) -> tuple[Column, ...]:
+        return () if self.left_out else tuple(column for column in self.columns if not column.left_out)
+
+    @property
+    def order(self) -> str:
+        """The columns of the primary key, by which the rows of an export are sorted."""
+        for constraint in self.constraints:
+            if constraint.startswith("primary key"):
+                return constraint.removeprefix("primary key").strip(" ()")
+        return next(column.name for column in self.columns if "primary key" in column.sql)
+
+    def statements(self) -> list[str]:
+        """Return the statements that create the table and its indexes."""
+        if self.virtual:
+            return [f"create virtual table {self.name} using {self.virtual}"]
+        parts = (*(f"{column.name} {column.sql}" for column in self.columns), *self.constraints)
+        options = "strict" if self.has_rowid else "strict, without rowid"
+        return [f"create table {self.name}({', '.join(parts)}) {options}", *self.indexes]
+
+
+def names(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:
+    """Describe columns of ids, names, states or hashes."""
+    return tuple(Column(column, sql, Holds.NAME) for column in columns)
+
+
+def texts(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:
+    """Describe columns of people's texts."""
+    return tuple(Column(column, sql, Holds.TEXT) for column in columns)
+
+
+def integers(*columns: str, sql: str = "integer not null") -> tuple[Column, ...]:
+    return tuple(Column(column, sql) for column in columns)
+
+
+def times(*columns: str, sql: str = "real not null") -> tuple[Column, ...]:
+    """Describe columns of times, in seconds since 1970."""
+    return tuple(Column(column, sql) for column in columns)

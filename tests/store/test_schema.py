@@ -1,0 +1,170 @@
+"""One description of the tables creates, exports, imports and purges: no column can be forgotten."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+
+import weft
+from weft.store.sqlite import migrations
+from weft.store.sqlite.backend import SqliteBackend
+from weft.store.sqlite.database import Database
+from weft.store.sqlite.schema import Column, Holds
+from weft.store.sqlite.tables import TABLES
+
+SOURCE = Path(weft.__file__).parent / "store" / "sqlite"
+
+
+def _columns(path: Path) -> dict[str, list[str]]:
+    """Read the columns of all tables of a file; those that SQLite keeps for a virtual table are its own."""
+    db = apsw.Connection(str(path))
+    tables = [
+        str(name)
+        for schema, name, kind, *_ in db.execute("pragma table_list")
+        if schema == "main" and kind in ("table", "virtual") and not str(name).startswith("sqlite_")
+    ]
+    columns = {table: [str(row[1]) for row in db.execute(f"pragma table_info({table})")] for table in tables}
+    db.close()
+    return columns
+
+
+async def test_every_column_of_the_database_is_described(tmp_path: Path) -> None:
+    async with await weft.open(tmp_path / "weft.db"):
+        pass
+
+    described = {table.name: [column.name for column in table.columns] for table in TABLES}
+
+    assert _columns(tmp_path / "weft.db") == described
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_column_of_text_or_bytes_says_what_it_holds_and_so_what_a_purge_does(table: object) -> None:
+    assert isinstance(table, type(TABLES[0]))
+
+    undeclared = [
+        column.name
+        for column in table.columns
+        if (column.sql.startswith(("text", "blob")) or table.virtual) and column.holds == Holds.NUMBER
+    ]
+
+    assert undeclared == []
+
+
+def test_only_what_is_derived_secret_or_local_is_not_exported() -> None:
+    left_out = {
+        f"{table.name}.{column.name}": table.left_out or column.left_out
+        for table in TABLES
+        for column in table.columns
+        if column not in table.exported
+    }
+
+    assert {name.partition(".")[0]: why for name, why in left_out.items()} == {
+        "auth_codes": "secret",
+        "items": "derived",
+        "items_fts": "derived",
+        "embedder": "derived",
+        "vectors": "derived",
+        "vector_signs": "derived",
+        "migrations": "local",
+        "backups": "local",
+    }
+
+
+def test_every_insert_names_its_columns_so_that_a_new_one_does_not_break_it() -> None:
+    unnamed = [
+        path.name
+        for path in SOURCE.glob("*.py")
+        if re.search(r"into \w+ (values|select)", path.read_text("utf-8"))
+    ]
+
+    assert unnamed == []
+
+
+async def test_a_column_that_is_added_to_the_description_needs_no_other_edit(tmp_path: Path) -> None:
+    mood = Column("mood", "text not null default 'calm'", Holds.TEXT)
+    why = Column("why", "text", Holds.JSON)
+    photo = Column("photo", "blob", Holds.NAME)
+    tables = [
+        replace(table, columns=(*table.columns, mood, why, photo)) if table.name == "facts" else table
+        for table in TABLES
+    ]
+    values = ("hunter2 and joy", '["hunter2"]', b"\x00\xff")
+    query = "select mood, why, photo from facts order by id"
+
+    first = SqliteBackend(str(tmp_path / "first.db"), tables)
+    await first.facts.set("a:b", "city", "Lisbon")
+    await first.facts.set("a:b", "pet", "none")
+    change = "update facts set mood = ?, why = ?, photo = ? where key = 'city'"
+    await first.database.write(lambda db: db.execute(change, values).get)
+    await first.export(tmp_path / "out")
+    second = SqliteBackend(str(tmp_path / "second.db"), tables)
+    await second.restore_export(tmp_path / "out")
+    imported = await second.database.read(lambda db: [*db.execute(query)])
+    places = await second.purge("hunter2", [])
+    purged = await second.database.read(lambda db: [*db.execute(query)])
+    await first.close()
+    await second.close()
+
+    assert "mood" in _columns(tmp_path / "first.db")["facts"]
+    assert imported == [values, ("calm", None, None)]
+    assert places == 2
+    assert "hunter2" not in str(purged)
+    assert purged[0][2] == b"\x00\xff"
+
+
+def _add_mood(db: apsw.Connection) -> None:
+    db.execute("alter table facts add column mood text not null default 'calm'")
+
+
+def _fail(db: apsw.Connection) -> None:
+    db.execute("create table half(done)")
+    raise weft.StoreError("no")
+
+
+async def _versions(path: Path) -> list[tuple[int, str]]:
+    database = Database(str(path))
+    rows = await database.read(lambda db: [*db.execute("select number, name from migrations")])
+    await database.close()
+    return [(int(number), str(name)) for number, name in rows]
+
+
+async def test_an_older_file_is_brought_up_to_date_once_by_the_steps_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "weft.db"
+    async with await weft.open(path) as store:
+        await store.facts.set("a:b", "city", "Lisbon")
+    assert await _versions(path) == [(1, "m001_start")]
+
+    monkeypatch.setattr(migrations, "STEPS", (_add_mood,))
+
+    assert await _versions(path) == await _versions(path) == [(1, "m001_start"), (2, "_add_mood")]
+    assert "mood" in _columns(path)["facts"]
+    async with await weft.open(path) as store:
+        assert await store.facts.get("a:b", "city") == "Lisbon"
+
+
+async def test_a_new_file_begins_at_the_newest_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "STEPS", (_fail,))
+
+    assert await _versions(tmp_path / "weft.db") == [(1, "m001_start"), (2, "_fail")]
+
+
+async def test_a_step_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "weft.db"
+    await _versions(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", (_add_mood, _fail))
+        with pytest.raises(weft.StoreError, match="no"):
+            Database(str(path))
+
+    assert await _versions(path) == [(1, "m001_start")]
+    assert "mood" not in _columns(path)["facts"]
+    assert "half" not in _columns(path)
