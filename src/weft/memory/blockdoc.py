@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -30,6 +30,7 @@ from weft.memory.loro_adapter import (
     guarded,
     masked,
     pack,
+    point_without,
     rebuilt,
     set_fields,
     split,
@@ -38,7 +39,7 @@ from weft.memory.loro_adapter import (
     unpack,
     value_of,
 )
-from weft.memory.rebase import carry, stepped
+from weft.memory.rebase import apply_steps, rebase
 from weft.store.base import Chain, Update
 from weft.types.schema import (
     BlockSchema,
@@ -221,14 +222,27 @@ class BlockDoc:
                 self._subscription = self._doc.subscribe_root(self._events.append)
         return saved
 
-    def carried(self, text: str, seen: bytes | None) -> str:
-        """A whole new text for what was seen at a point, with what was written after that point kept."""
-        if seen is None or seen == self.frontiers():
+    def has_point(self, point: bytes) -> bool:
+        """Check whether a point is in the document's history."""
+        with suppress(StoreError), self._loro("read at an earlier version"):
+            frontiers = Frontiers.decode(point)
+            return frontiers.encode() == point and self._doc.frontiers_to_vv(frontiers) is not None
+        return False
+
+    def point_without(self, changes: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """Return the point that has all edits but these changes, each given by the points around it."""
+        self.commit()
+        with self._loro("read at an earlier version"):
+            return point_without(self._doc, changes).encode()
+
+    def rebase(self, text: str, base: bytes) -> str:
+        """Merge a whole new text, written for what stood there at a point, with what was written since."""
+        if base == self.frontiers():
             return text
         with self._loro("read at an earlier version"):
-            then, now = Frontiers.decode(seen), self._doc.oplog_frontiers
+            then, now = Frontiers.decode(base), self._doc.oplog_frontiers
             back, forth = text_steps(self._doc.diff(now, then)), text_steps(self._doc.diff(then, now))
-        return carry(stepped(self.text(), back), text, forth)
+        return rebase(apply_steps(self.text(), back), text, forth)
 
     def reverse(self, before: bytes, after: bytes) -> bool:
         """Undo what happened between two points and keep what came later; whether that changed anything.

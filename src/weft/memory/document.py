@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, did_you_mean
 from weft.memory.blockdoc import BlockDoc
@@ -71,13 +71,23 @@ def _whole(operation: Callable[Concatenate[Document, P], T]) -> Callable[Concate
     return run
 
 
+class Versioned(Protocol):
+    """Something that has a version, which changes when it changes."""
+
+    @property
+    def version(self) -> str: ...
+
+
 class Document:
     """A handle on the one document of a block in this process: who holds it, and what they may do.
 
     Edits can be read at once, and by every handle of the block. Subscribers hear of them on `commit`, others
     once the store has persisted them. `is_system` passes over the permission and the read-only marks, never
-    over limits and types; `keeper` is what must live as long as the handle. Operations of a section's own
+    over limits and types; `loaded` is what must live as long as the handle. Operations of a section's own
     schema take `section=`.
+
+    `version` is what was read: the state of the block when the handle was made or last read. A whole
+    text that is written with it as `base` counts as a change of that state.
     """
 
     def __init__(
@@ -88,11 +98,12 @@ class Document:
         permission: Permission = Permission.READ_WRITE,
         consented: bool = False,
         append_only: bool = False,
-        keeper: object = None,
+        loaded: Versioned | None = None,
     ) -> None:
-        self._block, self._keeper = block, keeper
+        self._block, self._loaded = block, loaded
         self.accessor, self.permission, self.consented = accessor, permission, consented
         self.append_only = append_only
+        self.version = "" if loaded is None else loaded.version
 
     @property
     def label(self) -> str:
@@ -140,6 +151,13 @@ class Document:
         self._fit_text(target, len(held), changed)
         self._write_text(target, held, changed)
         return True
+
+    @_whole
+    def text(self, *, section: Section | None = None) -> str:
+        """Read the whole text, whatever part of it a viewport shows."""
+        target = self._open(TextSchema, Action.READ, section, True)
+        self._note_version()
+        return self._block.text(target.place)
 
     def set_text_in_section(self, text: str, section: Section, is_system: bool = False) -> None:
         """Make this the whole text of a section."""
@@ -259,8 +277,13 @@ class Document:
 
     @_whole
     def render(self) -> str:
-        """The block as a model reads it."""
+        """Render the block as a model reads it."""
+        self._note_version()
         return render(self.schema, self._block.content())
+
+    def _note_version(self) -> None:
+        if self._loaded is not None:
+            self.version = self._loaded.version
 
     def commit(self) -> None:
         """End the current edit and tell the subscribers."""

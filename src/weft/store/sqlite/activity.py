@@ -10,7 +10,12 @@ from weft.store.sqlite.rows import moment, stamp
 from weft.types.memory import ActivityEntry
 
 _LOOKS = 200
-_WORDS = {"edit": "changed", "undo": "took back a change of", "redo": "brought back a change of"}
+_WORDS = {
+    "edit": "changed",
+    "overwrite": "overwrote",
+    "undo": "took back a change of",
+    "redo": "brought back a change of",
+}
 _NEWEST = """
     select block_updates.at, block_updates.author, block_updates.kind, blocks.label, blocks.id
     from block_updates indexed by block_updates_when
