@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from weft.errors import StoreError, WeftError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.history import redoable, undoable
-from weft.memory.render import render
+from weft.memory.schemas.registry import render_block
 from weft.store.base import BlockRows, Change, Moment, Update
 from weft.types.memory import BlockInfo
 from weft.types.schema import schema_from_dict
@@ -254,7 +254,7 @@ class BlockCache:
                 if held.has_unsaved:
                     continue
                 info, seq = held.info, held.seq
-                text = render(held.doc.schema, held.doc.content())
+                text = render_block(held.doc)
             await self._rows.keep_rendered(info, text, seq)
             return
 

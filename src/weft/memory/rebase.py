@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from weft.memory.items import splice
+from weft.memory.diff import splice
 
 Step = int | str
 _MOST_LINES = 1000

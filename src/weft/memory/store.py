@@ -15,7 +15,7 @@ from weft.memory.cache import BlockCache
 from weft.memory.document import Document
 from weft.memory.permission import Action, Consent, RefuseAll, check, wider
 from weft.memory.redact import masked_blocks
-from weft.memory.render import render
+from weft.memory.schemas.registry import render_block
 from weft.recall.find import Finder
 from weft.store.base import Archive, BlockRows, Change, MaskedBlock, Moment, Scope
 from weft.types.memory import (
@@ -121,7 +121,7 @@ class MemoryStore:
         if access is None:
             return None
         held = await self._cache.get(access.info)
-        return render(held.doc.schema, held.doc.content())
+        return render_block(held.doc)
 
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
@@ -171,7 +171,7 @@ class MemoryStore:
         held, document = await self._door.writable(agent_id, label, Action.APPEND, is_system=is_system)
 
         def edit() -> None:
-            is_first = not own_line or not render(held.doc.schema, held.doc.content())
+            is_first = not own_line or not render_block(held.doc)
             document.append_text(text if is_first else f"\n{text}", is_system=is_system)
 
         await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
@@ -291,7 +291,7 @@ class MemoryStore:
             raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
         held = await self._cache.get(access.info)
         past = held.doc.at(states[1])
-        return render(past.schema, past.content())
+        return render_block(past)
 
     async def undo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
         """Take back the newest change that was not taken back; whether there was one."""

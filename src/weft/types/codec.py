@@ -17,14 +17,31 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from weft.errors import ContextError, WeftError, did_you_mean
 
 T = TypeVar("T")
 Shape = tuple[tuple[str, str, Any, bool], ...]
+MAX_NESTED = 16
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Tagged:
+    """A base whose subclasses are told apart by their `kind`, which is written first.
+
+    A direct subclass is a family: it has an empty table `KINDS`, which its own subclasses fill.
+    """
+
+    __slots__ = ()
+    KINDS: ClassVar[dict[str, Any]]
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "kind" in vars(cls):
+            cls.KINDS[cls.kind] = cls
 
 
 class Json:
@@ -71,6 +88,8 @@ def to_dict(value: Any) -> Any:
             for attribute, name, default, always in shape
             if (item := getattr(value, attribute)) != default or always
         }
+        if isinstance(value, Tagged):
+            shown = {"kind": cls.kind, **shown}
         return shown | {name: to_dict(getattr(value, name)) for name in getattr(cls, "DERIVED", ())}
     if isinstance(value, Enum):
         return value.value
@@ -113,7 +132,8 @@ def from_dict(
     Raises:
         WeftError: of the class `error`, naming the place, what is wrong there and what would be right.
     """
-    return _Loader(unknown, error).value(cls, data, where)
+    loaded: T = _Loader(unknown, error).convert(cls, data, where)
+    return loaded
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -137,6 +157,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 class _Loader:
     unknown: Literal["ignore", "refuse"]
     error: type[WeftError]
+    depth: int = 0
 
     def value(self, cls: type[T], data: Any, where: str) -> T:
         if not isinstance(data, Mapping):
@@ -171,9 +192,23 @@ class _Loader:
             return self.mapping(get_args(hint)[1], data, where)
         if isinstance(hint, type) and issubclass(hint, Enum):
             return hint(self.choice([member.value for member in hint], data, where))
+        if isinstance(hint, type) and issubclass(hint, Tagged):
+            return self.tagged(hint, data, where)
         if dataclasses.is_dataclass(hint):
             return self.value(typing.cast("type[Any]", hint), data, where)
         return self.plain(hint, data, where)
+
+    def tagged(self, family: type[Tagged], data: Any, where: str) -> Any:
+        if not isinstance(data, Mapping):
+            raise self.error(f"{where} must be a table with the key 'kind', not {data!r:.40}.")
+        if self.depth > MAX_NESTED:
+            raise self.error(f"{where} is nested more than {MAX_NESTED} levels deep: make it flatter.")
+        kind = data.get("kind")
+        if kind not in list(family.KINDS):
+            hint = did_you_mean(str(kind), family.KINDS)
+            raise self.error(f"{where} cannot be of the kind {kind!r:.40}: {hint}")
+        rest = {key: value for key, value in data.items() if key != "kind"}
+        return dataclasses.replace(self, depth=self.depth + 1).value(family.KINDS[kind], rest, where)
 
     def union(self, options: tuple[Any, ...], data: Any, where: str) -> Any:
         """`X | None`, the only kind of union that values have."""
