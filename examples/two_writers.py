@@ -2,7 +2,7 @@
 
 Most assistants keep their memory in a file: they read it, think for a while, and write it back whole. If two
 do that at once, the second one erases what the first one learned. Here four programs do just that to one
-block, and every line is there in the end, because a new text counts as a change of the text that was read:
+block, and every line is there in the end, because each says which version its text is a change of:
 
     python examples/two_writers.py
 """
@@ -21,9 +21,10 @@ async def write(path: str, writer: int) -> None:
     """Read the whole text, think about it while others write, and write the whole text back."""
     async with await weft.open(path) as store:
         for number in range(LINES):
-            known = await store.memory.get_rendered_content("iris", "notes")
+            document = await store.memory.get_block("iris", "notes")
+            text = f"{document.render()}writer {writer} line {number}\n"
             await asyncio.sleep(0.001)
-            await store.memory.update_block_text("iris", "notes", f"{known}writer {writer} line {number}\n")
+            await store.memory.update_block_text("iris", "notes", text, base=document.version)
 
 
 def run(path: str, writer: int) -> None:

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ async def test_a_block_is_made_read_changed_and_found_and_its_history_is_kept() 
         await ask("append_block", label="boat", text=" It is blue.")
         await ask("replace_in_block", label="boat", old="blue", new="red")
 
-        assert await ask("read_block", label="boat") == "The boat is Marlin. It is red."
+        assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin. It is red."
         (block,) = (await ask("list_blocks"))["blocks"]
         assert (block["label"], block["permission"], block["characters"]) == ("boat", "ReadWrite", 30)
         (hit,) = (await ask("search", query="marlin"))["hits"]
@@ -76,7 +77,7 @@ async def test_a_block_is_made_read_changed_and_found_and_its_history_is_kept() 
         versions = await ask.store.memory.block_history("weft", "boat")
         assert [version.author for version in versions] == ["weft"] * 4
         assert await ask.store.memory.undo_block("weft", "boat")
-        assert await ask("read_block", label="boat") == "The boat is Marlin. It is blue."
+        assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin. It is blue."
 
 
 async def test_permissions_hold_and_a_refusal_is_a_sentence() -> None:
@@ -86,7 +87,7 @@ async def test_permissions_hold_and_a_refusal_is_a_sentence() -> None:
         await memory.update_block_text("weft", "law", "Be kind.", is_system=True)
         await memory.create_block("weft", "diary", permission=weft.Permission.APPEND)
 
-        assert await ask("read_block", label="law") == "Be kind."
+        assert (await ask("read_block", label="law"))["text"] == "Be kind."
         assert "'law' has the permission ReadOnly and cannot be written" in await ask.refused(
             "append_block", label="law", text="!"
         )
@@ -94,7 +95,7 @@ async def test_permissions_hold_and_a_refusal_is_a_sentence() -> None:
         assert "law" in await ask.refused("replace_in_block", label="law", old="kind", new="rude")
         await ask("append_block", label="diary", text="Sailed.")
         assert "diary" in await ask.refused("write_block", label="diary", text="")
-        assert await ask("read_block", label="law") == "Be kind."
+        assert (await ask("read_block", label="law"))["text"] == "Be kind."
 
 
 async def test_what_is_not_there_or_does_not_fit_is_told_with_a_remedy() -> None:
@@ -116,15 +117,22 @@ async def test_what_is_not_there_or_does_not_fit_is_told_with_a_remedy() -> None
         assert "query" in await ask.refused("search")
 
 
-async def test_what_others_write_between_reading_and_writing_stays() -> None:
-    async with serving() as ask:
+async def test_what_others_write_between_reading_and_writing_stays_even_over_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path / "weft.db") as ask:
         await ask("write_block", label="list", text="milk\n")
-        seen = await ask("read_block", label="list")
+        block = await ask("read_block", label="list")
         await ask.store.memory.append_to_block("weft", "list", "bread\n")
+    async with serving(tmp_path / "weft.db") as ask:
+        await ask("write_block", label="list", text=f"tea\n{block['text']}", base=block["version"])
 
-        await ask("write_block", label="list", text=f"tea\n{seen}")
-
-        assert await ask("read_block", label="list") == "tea\nmilk\nbread\n"
+        assert (await ask("read_block", label="list"))["text"] == "tea\nmilk\nbread\n"
+        assert "has no version '77'" in await ask.refused("write_block", label="list", text="x", base="77")
+        await ask("write_block", label="list", text="rum\n")
+        assert (await ask("read_block", label="list"))["text"] == "rum\n"
+        history = await ask.store.memory.block_history("weft", "list")
+        assert [change.kind for change in history] == ["edit", "edit", "edit", "edit", "overwrite"]
 
 
 async def test_only_what_is_shared_can_be_read_of_others() -> None:
@@ -135,7 +143,7 @@ async def test_only_what_is_shared_can_be_read_of_others() -> None:
             await memory.update_block_text("rose", label, f"The {label} text.")
         await memory.share_block("rose", "open", "weft", weft.Permission.READ_ONLY)
 
-        assert await ask("read_block", label="open", shared_from="rose") == "The open text."
+        assert (await ask("read_block", label="open", shared_from="rose"))["text"] == "The open text."
         assert "no block 'secret'" in await ask.refused("read_block", label="secret", shared_from="rose")
         assert [block["label"] for block in (await ask("list_blocks"))["blocks"]] == ["open"]
         assert "secret" not in str(await ask("search", query="text"))

@@ -17,12 +17,12 @@ Done = subprocess.CompletedProcess[str]
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Callable[..., Done]:
-    def run(*args: str) -> Done:
+    def run(*args: str, **env: str) -> Done:
         return subprocess.run(
             [sys.executable, "-m", "weft", "memory", *args],
             capture_output=True,
             text=True,
-            env={"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            env={"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", **env},
             timeout=60,
             check=False,
         )
@@ -45,6 +45,47 @@ def test_a_block_is_edited_looked_at_and_taken_back(memory: Callable[..., Done])
     assert memory("show", "notes").stdout == "The boat is called Marlin. It is blue.\n"
     assert memory("redo", "notes").returncode == 0
     assert memory("show", "notes").stdout == "The boat is called Marlin. It is red.\n"
+
+
+def test_the_editor_changes_the_version_that_it_showed(memory: Callable[..., Done], tmp_path: Path) -> None:
+    """An editor that puts a line on top, while somebody else adds one at the end."""
+    memory("edit", "notes", "milk")
+    script = tmp_path / "editor.py"
+    script.write_text(
+        "import subprocess, sys\n"
+        "path = sys.argv[1]\n"
+        "text = open(path).read()\n"
+        "other = [sys.executable, '-m', 'weft', 'memory', 'append', 'notes', ', tea']\n"
+        "subprocess.run(other, check=True)\n"
+        "open(path, 'w').write(f'rye, {text}\\n')\n"
+    )
+
+    edited = memory("edit", "notes", EDITOR=f"{sys.executable} {script}")
+    assert (edited.returncode, memory("show", "notes").stdout) == (0, "rye, milk, tea\n")
+    assert memory("edit", "notes", EDITOR="true").stdout == "Nothing was changed.\n"
+    failed = memory("edit", "notes", EDITOR="false")
+
+    assert (failed.returncode, failed.stderr) == (
+        2,
+        "weft: The editor 'false' failed: set EDITOR to one that works.\n",
+    )
+    assert memory("show", "notes").stdout == "rye, milk, tea\n"
+
+
+def test_a_text_without_its_base_overwrites_and_the_history_says_so(memory: Callable[..., Done]) -> None:
+    memory("edit", "notes", "milk")
+    base = str(json.loads(memory("history", "notes", "--json").stdout)[-1]["version"])
+    memory("append", "notes", ", tea")
+
+    memory("edit", "notes", "rye, milk", "--base", base)
+    assert memory("show", "notes").stdout == "rye, milk, tea\n"
+    memory("edit", "notes", "rum")
+
+    kinds = [line.split()[3] for line in memory("history", "notes").stdout.splitlines()]
+    assert kinds == ["edit", "edit", "edit", "edit", "overwrite"]
+    refused = memory("edit", "notes", "x", "--base", "999")
+    assert refused.returncode == 1
+    assert "has no version '999': read it again" in refused.stderr
 
 
 def test_blocks_are_listed_shared_pinned_and_found(memory: Callable[..., Done]) -> None:

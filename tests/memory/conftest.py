@@ -7,4 +7,4 @@ from samples import NOW
 
 @pytest.fixture(autouse=True)
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.memory.document.now", lambda: NOW)
+    monkeypatch.setattr("weft.memory.schemas.log.now", lambda: NOW)

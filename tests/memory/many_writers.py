@@ -20,9 +20,11 @@ async def main(path: str, kind: str, writer: int, edits: int, pause: bool) -> No
         for number in range(edits):
             word = f"w{writer}n{number}"
             if kind == "whole":  # what others do: read all, think, write all
-                text = await store.memory.get_rendered_content("iris", kind)
+                read = await store.memory.get_block("iris", kind)
+                assert read is not None
+                text = f"{read.render()}{word}\n"
                 await asyncio.sleep(0)
-                await store.memory.update_block_text("iris", kind, f"{text}{word}\n")
+                await store.memory.update_block_text("iris", kind, text, base=read.version)
                 continue
             if kind == "text":
                 await store.memory.append_to_block("iris", kind, f"{word}\n")

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, WeftError
 from weft.memory.document import BlockDoc, Document
-from weft.memory.items import stamped
-from weft.memory.render import measure, render
+from weft.memory.schemas.log import stamped
+from weft.memory.schemas.registry import content_of, measure, render
 from weft.types.memory import Permission
 from weft.types.schema import (
     BlockSchema,
@@ -252,7 +252,7 @@ class Replicas(RuleBasedStateMachine):
 
     def adopt(self) -> None:
         """Take what a merge made for granted, for the edits to come."""
-        self.expected, self.undoable = self.blocks[0].content(), None
+        self.expected, self.undoable = content_of(self.blocks[0]), None
         if isinstance(self.schema, LogSchema):
             self.expected = self.blocks[0].newest("entries", 10_000)
 
@@ -275,7 +275,7 @@ class Replicas(RuleBasedStateMachine):
             block.reverse(start, end)
             start, end = at, block.frontiers()
             self.expected = wanted
-            assert render(self.schema, block.content()) == render(self.schema, wanted)
+            assert render(self.schema, content_of(block)) == render(self.schema, wanted)
         sync(*self.blocks)
 
     @invariant()
@@ -372,7 +372,7 @@ def test_counters_add_up_and_list_fields_lose_nothing(steps: list[tuple[int, int
 
     exchange(documents, order)
 
-    content = documents[2]._block.content()
+    content = content_of(documents[2]._block)
     assert content.get("score", 0) == sum(by for _, by in steps)
     assert Counter(content.get("tags", [])) == Counter(by for _, by in steps)
 

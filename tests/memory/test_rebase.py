@@ -1,11 +1,11 @@
-"""A change of a text, carried over to what the text has become."""
+"""Rebasing a change of a text onto what the text has become."""
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
 from weft.memory.blockdoc import BlockDoc
-from weft.memory.rebase import carry, stepped
+from weft.memory.rebase import apply_steps, rebase
 from weft.types.schema import TextSchema
 
 TEXT = st.text("abcdé🐠\n", max_size=12)
@@ -36,7 +36,7 @@ def test_both_changes_are_there(old: str, new: str, others: str, both: str) -> N
         end += 1
     doc.splice_text(at, len(old) - end - at, others[at : len(others) - end])
 
-    assert doc.carried(new, seen) == both
+    assert doc.rebase(new, seen) == both
 
 
 @given(TEXT, TEXT, st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5), TEXT), max_size=4))
@@ -51,11 +51,10 @@ def test_what_others_wrote_stays_and_what_was_removed_goes(
         place = min(start, length)
         doc.splice_text(place, min(removed, length - place), added)
 
-    assert doc.carried(old, seen) == doc.text()
-    assert doc.carried(new, doc.frontiers()) == new
-    assert doc.carried(new, None) == new
+    assert doc.rebase(old, seen) == doc.text()
+    assert doc.rebase(new, doc.frontiers()) == new
     if not edits:
-        assert doc.carried(new, seen) == new
+        assert doc.rebase(new, seen) == new
 
 
 @given(TEXT, TEXT, st.lists(TEXT.filter(bool), max_size=4))
@@ -64,7 +63,7 @@ def test_nothing_that_others_added_is_lost(old: str, new: str, added: list[str])
     for number, words in enumerate(added):
         steps += [f"<{number}{words}>", 1] if number < len(old) else [f"<{number}{words}>"]
 
-    merged = carry(old, new, steps)
+    merged = rebase(old, new, steps)
 
     assert all(f"<{number}{words}>" in merged for number, words in enumerate(added))
     assert len(merged) == len(new) + sum(len(w) + 3 for w in added)
@@ -72,5 +71,5 @@ def test_nothing_that_others_added_is_lost(old: str, new: str, added: list[str])
 
 @given(TEXT, TEXT)
 def test_steps_lead_from_one_text_to_the_other(old: str, new: str) -> None:
-    assert stepped(old, [-len(old), new] if old else [new]) == new
-    assert stepped(old, []) == old
+    assert apply_steps(old, [-len(old), new] if old else [new]) == new
+    assert apply_steps(old, []) == old

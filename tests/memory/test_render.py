@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from weft.memory.items import stamped
-from weft.memory.render import measure, render
+from weft.memory.schemas.log import stamped
+from weft.memory.schemas.registry import measure, render
 from weft.types.schema import (
     CompositeSchema,
     CompositeSection,

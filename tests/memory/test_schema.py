@@ -18,7 +18,6 @@ from weft.types.schema import (
     MapSchema,
     TextSchema,
     Viewport,
-    kind_of,
     schema_from_dict,
     schema_to_dict,
 )
@@ -71,7 +70,7 @@ def test_what_holds_its_default_is_not_written() -> None:
 
 
 def test_the_kind_is_the_name_of_the_shape() -> None:
-    kinds = {kind_of(schema) for schema in EVERY_SCHEMA}
+    kinds = {schema.kind for schema in EVERY_SCHEMA}
 
     assert kinds == {"text", "map", "list", "log", "composite"}
 
@@ -91,7 +90,9 @@ def test_the_kind_is_the_name_of_the_shape() -> None:
         ({"kind": "map", "fields": [{"name": "a", "type": "string"}]}, "cannot be 'string'"),
         ({"kind": "map", "fields": [{"name": "a"}, {"name": "a"}]}, "'a' is defined twice"),
         ({"kind": "map", "fields": [{"name": ""}]}, "one line"),
-        ({"kind": "list", "max_items": "3"}, "from 1 up"),
+        ({"kind": "list", "max_items": "3"}, "max_items must be a whole number, not text"),
+        ({"kind": "list", "max_items": 0}, "from 1 up"),
+        ({"kind": "list", "max_items": True}, "max_items must be a whole number, not true or false"),
         ({"kind": "list", "item_schema": {"kind": "lst"}}, "The schema.item_schema"),
         ({"kind": "list", "maxItems": 3}, "did you mean 'max_items'?"),
         ({"kind": "log"}, "lacks the key 'display_limit'"),

@@ -361,51 +361,6 @@ async def test_sharing_never_gives_more_than_the_owner_has(store: Store) -> None
     assert [one.permission for one in await store.memory.list_shared_blocks("lily")] == ["Admin"]
 
 
-async def test_a_whole_text_is_a_change_of_what_was_read(tmp_path: Path) -> None:
-    async with await weft.open(tmp_path / "w.db") as one, await weft.open(tmp_path / "w.db") as two:
-        await one.memory.create_block("iris", "notes")
-        await one.memory.update_block_text("iris", "notes", "milk\nbread\n")
-
-        read = await two.memory.get_rendered_content("iris", "notes") or ""
-        await one.memory.append_to_block("iris", "notes", "tea\n")
-        await two.memory.update_block_text("iris", "notes", f"eggs\n{read}".replace("bread", "rye bread"))
-
-        assert await one.memory.get_rendered_content("iris", "notes") == "eggs\nmilk\nrye bread\ntea\n"
-        kinds = [entry.kind for entry in await one.memory.block_history("iris", "notes")]
-        assert kinds == ["edit"] * 4
-        assert await one.memory.undo_block("iris", "notes") is True
-        assert await two.memory.get_rendered_content("iris", "notes") == "milk\nbread\ntea\n"
-
-
-async def test_a_whole_text_of_somebody_who_read_nothing_replaces_what_is_there(tmp_path: Path) -> None:
-    async with await weft.open(tmp_path / "w.db") as one, await weft.open(tmp_path / "w.db") as two:
-        await one.memory.create_block("iris", "notes")
-        await one.memory.update_block_text("iris", "notes", "first")
-        await two.memory.update_block_text("iris", "notes", "second")
-        await one.memory.update_block_text("iris", "notes", "third")
-        assert await two.memory.get_rendered_content("iris", "notes") == "third"
-
-        await two.memory.update_block_text("iris", "notes", "fourth")
-        await two.memory.update_block_text("iris", "notes", "fifth")
-
-        assert await one.memory.get_rendered_content("iris", "notes") == "fifth"
-
-
-async def test_tasks_of_one_program_lose_nothing_either(store: Store) -> None:
-    await store.memory.create_block("iris", "notes")
-    all_have_read = asyncio.Barrier(5)
-
-    async def add(word: str) -> None:
-        text = await store.memory.get_rendered_content("iris", "notes") or ""
-        await all_have_read.wait()
-        await store.memory.update_block_text("iris", "notes", f"{text}{word}\n")
-
-    await asyncio.gather(*(add(f"task {number}") for number in range(5)))
-
-    text = await store.memory.get_rendered_content("iris", "notes") or ""
-    assert sorted(text.splitlines()) == [f"task {number}" for number in range(5)]
-
-
 async def test_a_refused_edit_leaves_the_handles_of_the_block_alive(store: Store) -> None:
     await store.memory.create_block("iris", "notes", char_limit=10)
     document = await store.memory.get_block("iris", "notes")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,6 +55,46 @@ async def test_text_is_replaced_or_the_model_learns_that_it_is_not_there(store: 
     assert await store.memory.get_rendered_content("iris", "notes") == "the boat is blue"
     with pytest.raises(weft.ToolError, match="the text was not found in 'notes'"):
         await run(store, "memory_replace", label="notes", old="red", new="blue")
+
+
+async def turn_of(store: weft.Store) -> weft.Caller:
+    """A caller whose model was shown all blocks of iris."""
+    blocks = await store.memory.rendered_blocks("iris")
+    return replace(IRIS, visible_blocks={block.label: block for block in blocks})
+
+
+async def test_a_rewrite_is_a_change_of_what_the_model_was_shown(store: weft.Store) -> None:
+    await store.memory.create_block("iris", "notes")
+    await store.memory.append_to_block("iris", "notes", "milk\nbread\n")
+    caller = await turn_of(store)
+    await store.memory.append_to_block("iris", "notes", "tea\n")
+
+    answer = await run(store, "memory_rewrite", caller, label="notes", text="rye\nmilk\n")
+    again = await run(store, "memory_rewrite", caller, label="notes", text="milk\ntea\n")
+
+    assert answer.endswith("characters now, for others changed it too. It reads:\nrye\nmilk\ntea\n")
+    assert again == "done: 'notes' has 9 characters now"
+    assert await store.memory.get_rendered_content("iris", "notes") == "milk\ntea\n"
+
+
+async def test_what_the_model_wrote_in_this_turn_is_what_it_knows(store: weft.Store) -> None:
+    await store.memory.create_block("iris", "notes")
+    caller = await turn_of(store)
+
+    await run(store, "memory_append", caller, label="notes", text="milk")
+    await run(store, "memory_append", caller, label="notes", text="tea")
+    await run(store, "memory_replace", caller, label="notes", old="tea", new="rum")
+    answer = await run(store, "memory_rewrite", caller, label="notes", text="rum, milk")
+
+    assert answer == "done: 'notes' has 9 characters now"
+    assert await store.memory.get_rendered_content("iris", "notes") == "rum, milk"
+
+
+async def test_a_block_that_the_model_was_not_shown_is_not_rewritten(store: weft.Store) -> None:
+    await store.memory.create_block("iris", "notes")
+
+    with pytest.raises(weft.ToolError, match="you were not shown the block 'notes': use memory_append"):
+        await run(store, "memory_rewrite", label="notes", text="new")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,16 @@
 """Weft as an MCP server: agents of other programs use the memory of one agent, and see contexts built.
 
 Whoever calls is that agent, never the system: the blocks' permissions hold, and a refusal is an answer with
-our sentence in it. What was read stays known to the memory: a whole text that is written back later is a
-change of what was read, and what others wrote in between stays.
+our sentence in it. `read_block` gives a version and `write_block` takes it as its base, so that a text that
+is written back later keeps what others wrote in between, even if the server was started anew meanwhile.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError as ToolRefusal
@@ -76,6 +74,12 @@ class Blocks:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BlockText:
+    text: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     facts: dict[str, str]
 
@@ -93,42 +97,6 @@ class Built:
     warnings: list[str]
 
 
-class _Desk:
-    """One task in which all reading and writing of blocks is done: the memory knows readers by their task."""
-
-    def __init__(self) -> None:
-        self._waiting: asyncio.Queue[tuple[Coroutine[Any, Any, Any], asyncio.Future[Any]]] = asyncio.Queue()
-
-    @asynccontextmanager
-    async def opened(self, _: object = None) -> AsyncIterator[None]:
-        clerk = asyncio.create_task(self._work(), name="weft mcp blocks")
-        try:
-            yield
-        finally:
-            clerk.cancel()
-            await asyncio.wait([clerk])
-
-    async def do(self, work: Coroutine[Any, Any, T]) -> T:
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.put_nowait((work, done))
-        return await done
-
-    async def _work(self) -> None:
-        while True:
-            work, done = await self._waiting.get()
-            if done.cancelled():
-                work.close()
-                continue
-            try:
-                result = await work
-            except Exception as error:  # noqa: BLE001 - it belongs to who asked; the next one is served
-                if not done.cancelled():
-                    done.set_exception(error)
-            else:
-                if not done.cancelled():
-                    done.set_result(result)
-
-
 class _Tools:
     """What can be called. The first sentence of each is what a model reads of it."""
 
@@ -137,7 +105,6 @@ class _Tools:
     ) -> None:
         self._memory, self._facts, self._build = kept.memory, kept.facts, build
         self._agent_id, self._person = agent_id, person
-        self.desk = _Desk()
 
     async def search(self, query: str, limit: int = 10) -> Hits:
         """Search messages, memory blocks and notes; the best hit comes first."""
@@ -168,41 +135,37 @@ class _Tools:
             ]
         )
 
-    async def read_block(self, label: str, shared_from: str = "") -> str:
-        """Read a memory block; `shared_from` names the agent that a shared one belongs to."""
-        return await self.desk.do(self._read(label, shared_from))
-
-    async def _read(self, label: str, owner: str) -> str:
-        if owner and owner != self._agent_id:
-            document = await self._memory.get_shared_block(self._agent_id, owner, label)
-            text = None if document is None else document.render()
+    async def read_block(self, label: str, shared_from: str = "") -> BlockText:
+        """Read a memory block and its version; `shared_from` names the agent that a shared one belongs to."""
+        if shared_from and shared_from != self._agent_id:
+            document = await self._memory.get_shared_block(self._agent_id, shared_from, label)
         else:
-            text = await self._memory.get_rendered_content(self._agent_id, label)
-        if text is None:
+            document = await self._memory.get_block(self._agent_id, label)
+        if document is None:
             raise StoreError(f"There is no block {label!r} here: `list_blocks` lists them.")
-        return text
+        return BlockText(text=document.render(), version=document.version)
 
     async def append_block(self, label: str, text: str) -> str:
         """Add text to the end of a memory block; begin it with a line break if it should stand alone."""
-        await self.desk.do(self._memory.append_to_block(self._agent_id, label, text))
+        await self._memory.append_to_block(self._agent_id, label, text)
         return f"The text was added to {label!r}."
 
     async def replace_in_block(self, label: str, old: str, new: str) -> str:
         """Replace the first occurrence of a text in a memory block."""
-        if not await self.desk.do(self._memory.replace_in_block(self._agent_id, label, old, new)):
+        if not await self._memory.replace_in_block(self._agent_id, label, old, new):
             raise StoreError(f"{old!r} is not in the block {label!r}: `read_block` shows what is.")
         return f"The text was replaced in {label!r}."
 
-    async def write_block(self, label: str, text: str) -> str:
-        """Make this the whole text of a memory block; a new label makes a new block."""
-        return await self.desk.do(self._write(label, text))
+    async def write_block(self, label: str, text: str, base: str = "") -> str:
+        """Make this the whole text of a memory block; a new label makes a new block.
 
-    async def _write(self, label: str, text: str) -> str:
-        # Listed, not read: reading it here would count as having seen what others wrote.
+        `base` is the version that `read_block` gave: what others wrote since then stays. Without it the text
+        replaces all that is there.
+        """
         known = {info.label for info in await self._memory.list_blocks(self._agent_id)}
         if label not in known:
             await self._memory.create_block(self._agent_id, label)
-        await self._memory.update_block_text(self._agent_id, label, text)
+        await self._memory.update_block_text(self._agent_id, label, text, base=base or None)
         return f"The block {label!r} was {'changed' if label in known else 'made'}."
 
     async def remember_fact(self, key: str, value: str, person: str = "") -> str:
@@ -262,7 +225,6 @@ def make_server(
         instructions=_INSTRUCTIONS,
         version=VERSION,
         log_level="WARNING",
-        lifespan=tools.desk.opened,
     )
     # The memory is a closed world, and keeps the history of what is changed in it.
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)

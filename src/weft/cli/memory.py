@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from difflib import unified_diff
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, TypeVar
 
 import typer
@@ -89,18 +94,32 @@ def show(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
 @app.command()
 def edit(
     label: Label,
-    text: Words,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="Without it your editor opens with the block.")
+    ] = None,
     agent: Agent = DEFAULT_AGENT,
     kind: Annotated[BlockType, typer.Option("--type", help="For a new block.")] = BlockType.WORKING,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base", metavar="VERSION", help="The version that TEXT is a change of; later changes stay."
+        ),
+    ] = None,
 ) -> None:
     """Make this the whole text of a block; a new label makes a new block."""
+    if text is None:
+        before, base = with_store(lambda store: _text_and_version(store, agent, label))
+        text = _edited(before)
+        if text == before:
+            out.print("Nothing was changed.")
+            return
 
-    async def work(store: Store) -> None:
+    async def write(store: Store) -> None:
         if await store.memory.get_block(agent, label) is None:
             await store.memory.create_block(agent, label, block_type=kind, pinned=True)
-        await store.memory.update_block_text(agent, label, text, is_system=True)
+        await store.memory.update_block_text(agent, label, text, base=base, is_system=True)
 
-    with_store(work)
+    with_store(write)
 
 
 @app.command()
@@ -131,7 +150,7 @@ def history(label: Label, agent: Agent = DEFAULT_AGENT, as_json: AsJson = False)
         return
     for version in versions:
         author = escape(printable(version.author))
-        out.print(f"{version.version:>6}  {version.at:%Y-%m-%d %H:%M:%S}  {version.kind:<5} {author}")
+        out.print(f"{version.version:>6}  {version.at:%Y-%m-%d %H:%M:%S}  {version.kind:<9} {author}")
 
 
 @app.command()
@@ -311,6 +330,25 @@ async def _secret(name: str, store: Store) -> str:
         if fingerprint(secret) == name:
             return secret
     raise StoreError(f"There is no secret {name!r}: `weft memory audit` names them.")
+
+
+async def _text_and_version(store: Store, agent: str, label: str) -> tuple[str, str | None]:
+    document = await store.memory.get_block(agent, label)
+    return ("", None) if document is None else (document.text(), document.version)
+
+
+def _edited(text: str) -> str:
+    """Let the person edit a text in their editor. A line break at the end that the editor adds is dropped."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "block.md"
+        path.write_bytes(text.encode())
+        try:
+            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603 - the person's own
+            edited = path.read_bytes().decode()
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise ConfigError(f"The editor {editor!r} failed: set EDITOR to one that works.") from error
+    return edited if text.endswith("\n") else edited.removesuffix("\n")
 
 
 def show_hits(hits: Sequence[MemorySearchResult], *, as_json: bool) -> None:

@@ -30,7 +30,7 @@ class Access:
             permission=self.permission,
             consented=consented,
             append_only=self.append_only,
-            keeper=held,
+            loaded=held,
         )
 
 

@@ -1,53 +1,35 @@
-"""The one CRDT document behind a memory block, and the only one that calls Loro (with `border`).
-
-Everything lies in root containers, whose names say what they hold: two processes that start a list or a
-counter at the same time start the same one, and neither hides the other's.
-
-    text                        the text of a text block
-    fields                      the values of a map; for lists and counters, that they were set
-    list:NAME, counter:NAME     a map's lists and counters
-    items, entries              the items of a list, the entries of a log
-    section:NAME:...            the same again, for a section of a composite
-"""
+"""The one CRDT document behind a memory block: its versions, and the updates that carry them."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
-from threading import RLock
 from typing import Any
-from urllib.parse import quote
 
 from loro import DiffEvent, ExportMode, Frontiers, LoroDoc
 
 from weft.errors import StoreError
+from weft.memory.containers import Containers
 from weft.memory.events import BlockChanged, Subscription
 from weft.memory.loro_adapter import (
     covers,
     guarded,
     masked,
     pack,
+    point_without,
     rebuilt,
     set_fields,
     split,
     text_steps,
     trigger,
     unpack,
-    value_of,
 )
-from weft.memory.rebase import carry, stepped
+from weft.memory.rebase import apply_steps, rebase
 from weft.store.base import Chain, Update
-from weft.types.schema import (
-    BlockSchema,
-    FieldDef,
-    ListSchema,
-    LogSchema,
-    MapSchema,
-    TextSchema,
-)
+from weft.types.schema import BlockSchema
 
 _log = logging.getLogger(__name__)
 
@@ -55,13 +37,8 @@ NO_VERSION = b""
 """The version of a document in which nothing was ever written: `export_since(NO_VERSION)` is everything."""
 
 
-class BlockDoc:
-    """A block's document in this process: its content, its versions, and the updates that carry them.
-
-    It knows the schema's shape but no permissions and no limits; those are the `Document`'s. Hold
-    `lock` for several steps that belong together. `schema`, `label` and `char_limit` may be replaced; content
-    that a new schema does not show is kept.
-    """
+class BlockDoc(Containers):
+    """A block's document in this process. Permissions and limits are the business of `Document`."""
 
     def __init__(
         self,
@@ -72,9 +49,8 @@ class BlockDoc:
         peer: int | None = None,
         doc: LoroDoc | None = None,
     ) -> None:
-        self.schema, self.label, self.char_limit = schema, label, char_limit
-        self.lock = RLock()
-        self._doc = LoroDoc() if doc is None else doc
+        doc = LoroDoc() if doc is None else doc
+        super().__init__(schema=schema, label=label, char_limit=char_limit, doc=doc)
         self._events: deque[DiffEvent] = deque()
         self._callbacks: list[Callable[[BlockChanged], object]] = []
         self._quiet = 0
@@ -221,14 +197,27 @@ class BlockDoc:
                 self._subscription = self._doc.subscribe_root(self._events.append)
         return saved
 
-    def carried(self, text: str, seen: bytes | None) -> str:
-        """A whole new text for what was seen at a point, with what was written after that point kept."""
-        if seen is None or seen == self.frontiers():
+    def has_point(self, point: bytes) -> bool:
+        """Check whether a point is in the document's history."""
+        with suppress(StoreError), self._loro("read at an earlier version"):
+            frontiers = Frontiers.decode(point)
+            return frontiers.encode() == point and self._doc.frontiers_to_vv(frontiers) is not None
+        return False
+
+    def point_without(self, changes: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """Return the point that has all edits but these changes, each given by the points around it."""
+        self.commit()
+        with self._loro("read at an earlier version"):
+            return point_without(self._doc, changes).encode()
+
+    def rebase(self, text: str, base: bytes) -> str:
+        """Merge a whole new text, written for what stood there at a point, with what was written since."""
+        if base == self.frontiers():
             return text
         with self._loro("read at an earlier version"):
-            then, now = Frontiers.decode(seen), self._doc.oplog_frontiers
+            then, now = Frontiers.decode(base), self._doc.oplog_frontiers
             back, forth = text_steps(self._doc.diff(now, then)), text_steps(self._doc.diff(then, now))
-        return carry(stepped(self.text(), back), text, forth)
+        return rebase(apply_steps(self.text(), back), text, forth)
 
     def reverse(self, before: bytes, after: bytes) -> bool:
         """Undo what happened between two points and keep what came later; whether that changed anything.
@@ -279,121 +268,3 @@ class BlockDoc:
                         callback(change)
                 except StoreError as error:
                     _log.warning("what listens to a block failed: %s", error, exc_info=error.__cause__)
-
-    @contextmanager
-    def _loro(self, done: str) -> Iterator[None]:
-        with self.lock, guarded(f"The block {self.label!r} could not be {done}"):
-            yield
-
-    # --- content. `place` is "" or the prefix that `section` makes.
-
-    @staticmethod
-    def section(name: str, place: str = "") -> str:
-        """The prefix of a section's containers."""
-        return f"{place}section:{quote(name, safe='')}:"
-
-    def content(self, schema: BlockSchema | None = None, place: str = "") -> Any:
-        """The content as plain values, in the form that `render` takes."""
-        schema = self.schema if schema is None else schema
-        if isinstance(schema, TextSchema):
-            return self.text(place)
-        if isinstance(schema, MapSchema):
-            found = {field.name: self.field(field, place) for field in schema.fields}
-            return {name: value for name, value in found.items() if value is not None}
-        if isinstance(schema, ListSchema):
-            return self.items(f"{place}items")
-        if isinstance(schema, LogSchema):
-            return self.newest(f"{place}entries", schema.display_limit)
-        return {
-            part.name: self.content(part.schema, self.section(part.name, place)) for part in schema.sections
-        }
-
-    def text(self, place: str = "") -> str:
-        with self._loro("read"):
-            return self._doc.get_text(f"{place}text").to_string()
-
-    def text_length(self, place: str = "") -> int:
-        with self._loro("read"):
-            return self._doc.get_text(f"{place}text").len_unicode
-
-    def field(self, field: FieldDef, place: str = "") -> Any:
-        """A field's value, else its default, else None."""
-        with self._loro("read"):
-            own = value_of(self._doc.get_map(f"{place}fields").get(field.name))
-            if field.type == "counter":
-                counted = self._doc.get_counter(_root(place, field)).value
-                absent = own is None and not counted
-                return field.default if absent else _whole(counted + (field.default or 0))
-            if field.type == "list":
-                items = self._doc.get_list(_root(place, field)).get_deep_value()
-                return list(field.default or ()) or None if own is None and not items else items
-            # A mark that a list or a counter left before the schema changed is no value.
-            absent = own is None or (own is True and field.type != "boolean")
-            return field.default if absent else own
-
-    def items(self, root: str) -> list[Any]:
-        with self._loro("read"):
-            found = self._doc.get_list(root).get_deep_value()
-            return found if isinstance(found, list) else []
-
-    def length(self, root: str) -> int:
-        with self._loro("read"):
-            return len(self._doc.get_list(root))
-
-    def newest(self, root: str, limit: int) -> list[Any]:
-        """The last items of a list, the last first. Reads no more than these."""
-        with self._loro("read"):
-            held = self._doc.get_list(root)
-            size = len(held)
-            return [value_of(held.get(at)) for at in range(size - 1, max(size - limit, 0) - 1, -1)]
-
-    def splice_text(self, start: int, removed: int, added: str, place: str = "") -> None:
-        with self._loro("written"):
-            self._doc.get_text(f"{place}text").splice(start, removed, added)
-
-    def put_field(self, name: str, value: Any, place: str = "") -> None:
-        """Set a value of a map; None removes it."""
-        with self._loro("written"):
-            fields = self._doc.get_map(f"{place}fields")
-            if value is not None:
-                fields.insert(name, value)
-            elif name in fields:
-                fields.delete(name)
-
-    def splice_items(self, root: str, start: int, removed: int, added: Sequence[Any]) -> None:
-        with self._loro("written"):
-            items = self._doc.get_list(root)
-            if removed:
-                items.delete(start, removed)
-            for offset, item in enumerate(added):
-                items.insert(start + offset, item)
-
-    def splice_list_field(
-        self, field: FieldDef, start: int, removed: int, added: Sequence[Any], place: str
-    ) -> None:
-        self._mark(field, place)
-        self.splice_items(_root(place, field), start, removed, added)
-
-    def list_field(self, field: FieldDef, place: str = "") -> list[Any]:
-        """The items that were written to a list field, without its default."""
-        return self.items(_root(place, field))
-
-    def add_to_counter(self, field: FieldDef, by: float, place: str = "") -> None:
-        self._mark(field, place)
-        with self._loro("written"):
-            self._doc.get_counter(_root(place, field)).increment(float(by))
-
-    def _mark(self, field: FieldDef, place: str) -> None:
-        """Note that a list or a counter was set, once: it may be empty or zero and still be there."""
-        with self._loro("read"):
-            marked = field.name in self._doc.get_map(f"{place}fields")
-        if not marked:
-            self.put_field(field.name, True, place)
-
-
-def _root(place: str, field: FieldDef) -> str:
-    return f"{place}{field.type}:{quote(field.name, safe='')}"
-
-
-def _whole(counted: float) -> int | float:
-    return int(counted) if counted.is_integer() else counted

@@ -17,13 +17,16 @@ from weakref import WeakValueDictionary
 from weft.errors import StoreError, WeftError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.history import redoable, undoable
-from weft.memory.render import render
+from weft.memory.schemas.registry import render_block
 from weft.store.base import BlockRows, Change, Moment, Update
 from weft.types.memory import BlockInfo
 from weft.types.schema import schema_from_dict
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+
+Work = Callable[[Moment], tuple[T, dict[str, Any]]]
+"""An edit: its result, and what the recorded change says of it besides its author."""
 
 SNAPSHOT_EVERY = 100
 """After so many changes a snapshot is kept: loading 8,000 changes takes 146 ms, their snapshot 0.3."""
@@ -33,7 +36,8 @@ SNAPSHOT_EVERY = 100
 class LoadedBlock:
     """A block's document here, up to which change it has all, and how many of them no snapshot holds yet.
 
-    `saved` and `saved_at` are the document's state without the edits that were not written yet.
+    `saved` and `saved_at` are the document's state without the edits that were not written yet. `has_gap`
+    says that it has a change of its own beyond `seq`, and lacks changes of others before that.
     """
 
     info: BlockInfo
@@ -42,6 +46,7 @@ class LoadedBlock:
     unfolded: int = 0
     saved: bytes = NO_VERSION
     saved_at: bytes = b""
+    has_gap: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -52,8 +57,40 @@ class LoadedBlock:
     def has_unsaved(self) -> bool:
         return self.doc.version() != self.saved
 
+    @property
+    def version(self) -> str:
+        """What the document holds now, as a value that lasts and can be printed.
+
+        It is the number of the newest change. If the document holds other edits too, the exact point in its
+        history follows.
+        """
+        with self.doc.lock:
+            point = self.doc.frontiers()
+            is_exact = point == self.saved_at and not self.has_gap
+            return str(self.seq) if is_exact else f"{self.seq}@{point.hex()}"
+
+    def point(self, version: str, moment: Moment) -> bytes:
+        """Return the point in the history that a version stands for. All changes must have been merged.
+
+        Raises:
+            StoreError: the block has no such version.
+        """
+        if version == str(self.seq):
+            return self.doc.frontiers()
+        _, is_exact, point = version.partition("@")
+        if is_exact and _is_hex(point) and self.doc.has_point(bytes.fromhex(point)):
+            return bytes.fromhex(point)
+        numbers = [entry.version for entry in moment.history()]
+        if version not in map(str, numbers):
+            name = f"The block {self.info.label!r}"
+            raise StoreError(
+                f"{name} has no version {version!r}: read it again, and use the version you read."
+            )
+        later = [moment.states(number) for number in numbers if number > int(version)]
+        return self.doc.point_without(states for states in later if states is not None)
+
     def settle(self) -> None:
-        """All that the document has is written."""
+        """Note that all edits of the document are written."""
         self.saved, self.saved_at = self.doc.version(), self.doc.frontiers()
 
     def follow(self, updates: Sequence[Update]) -> bool:
@@ -64,6 +101,7 @@ class LoadedBlock:
             if updates:
                 self.doc.follow(updates)
                 self.seq, self.unfolded = updates[-1].seq, self.unfolded + len(updates)
+                self.has_gap = False
                 self.settle()
             return True
 
@@ -118,9 +156,10 @@ class BlockCache:
         So edits of many processes follow each other in one line, which is what makes merging them cheap.
         """
 
-        def work(_: Moment) -> tuple[T, dict[str, Any]]:
-            return edit(), {}
+        return await self.change(held, lambda _: (edit(), {}), author=author)
 
+    async def change(self, held: LoadedBlock, work: Work[T], *, author: str) -> T:
+        """Make an edit that depends on the block's history, or whose change is of another kind."""
         return await self._whole(held, self._on_top(held, work, author))
 
     async def reverse(self, held: LoadedBlock, kind: Literal["undo", "redo"], *, author: str) -> bool:
@@ -134,7 +173,7 @@ class BlockCache:
                 return False, {}
             return True, {"kind": kind, "undoes": target.version}
 
-        return await self._whole(held, self._on_top(held, work, author))
+        return await self.change(held, work, author=author)
 
     async def keep_text(self, held: LoadedBlock) -> None:
         """Keep what a block shows, for those who read it without its document."""
@@ -175,10 +214,10 @@ class BlockCache:
         if previous == held.seq:
             held.seq, held.unfolded = seq, held.unfolded + 1
             await self._compact(held)
+        else:
+            held.has_gap = True
 
-    async def _on_top(
-        self, held: LoadedBlock, work: Callable[[Moment], tuple[T, dict[str, Any]]], author: str
-    ) -> T:
+    async def _on_top(self, held: LoadedBlock, work: Work[T], author: str) -> T:
         while True:
             await self._save(held, "")
             attempt = _Attempt(held, work, author)
@@ -190,7 +229,9 @@ class BlockCache:
             held.doc.tell()
             if not attempt.followed:  # edited here this moment: that is written first
                 continue
-            if not attempt.overtaken:
+            if attempt.overtaken:
+                held.has_gap = True
+            else:
                 held.unfolded += version > held.seq
                 held.seq = version
             held.saved, held.saved_at = attempt.saved
@@ -204,7 +245,7 @@ class BlockCache:
         if attempt.results and attempt.saved[0] != held.saved:
             chain = await self._rows.chain(held.block_id)
             held.saved, held.saved_at = held.doc.become(chain, edits_since=None)
-            held.seq = chain.newest
+            held.seq, held.has_gap = chain.newest, False
 
     async def _keep_text(self, held: LoadedBlock) -> None:
         while True:
@@ -213,7 +254,7 @@ class BlockCache:
                 if held.has_unsaved:
                     continue
                 info, seq = held.info, held.seq
-                text = render(held.doc.schema, held.doc.content())
+                text = render_block(held.doc)
             await self._rows.keep_rendered(info, text, seq)
             return
 
@@ -231,6 +272,7 @@ class BlockCache:
             chain = await self._rows.chain(held.block_id)
             held.saved, held.saved_at = held.doc.become(chain, edits_since=held.saved)
             held.seq, held.unfolded, held.info = chain.newest, len(chain.updates), info
+            held.has_gap = False
 
     async def _load(self, info: BlockInfo) -> LoadedBlock:
         chain = await self._rows.chain(info.id)
@@ -270,9 +312,7 @@ class BlockCache:
 class _Attempt(Generic[T]):
     """One edit on top of everything. `merge` may be asked twice; the edit is made once."""
 
-    def __init__(
-        self, held: LoadedBlock, work: Callable[[Moment], tuple[T, dict[str, Any]]], author: str
-    ) -> None:
+    def __init__(self, held: LoadedBlock, work: Work[T], author: str) -> None:
         self._held, self._work, self._author = held, work, author
         self._since = held.seq
         self._change: Change | None = None
@@ -310,3 +350,7 @@ class _Attempt(Generic[T]):
 
 def _newer(info: BlockInfo, held: BlockInfo) -> bool:
     return info.updated_at is None or held.updated_at is None or info.updated_at >= held.updated_at
+
+
+def _is_hex(text: str) -> bool:
+    return len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")

@@ -10,7 +10,7 @@ from weft.types.memory import BlockVersion
 def undoable(history: Sequence[BlockVersion]) -> BlockVersion | None:
     """The newest edit, or redone edit, that no undo took back. The making of the block stays."""
     taken_back = {entry.undoes for entry in history if entry.kind == "undo"}
-    open_edits = [e for e in history[1:] if e.kind in ("edit", "redo") and e.version not in taken_back]
+    open_edits = [e for e in history[1:] if e.kind != "undo" and e.version not in taken_back]
     return open_edits[-1] if open_edits else None
 
 
@@ -18,7 +18,7 @@ def redoable(history: Sequence[BlockVersion]) -> BlockVersion | None:
     """The newest undo that no redo took back, unless an edit came after it."""
     taken_back = {entry.undoes for entry in history if entry.kind == "redo"}
     for entry in reversed(history):
-        if entry.kind == "edit":
+        if entry.kind in ("edit", "overwrite"):
             return None
         if entry.kind == "undo" and entry.version not in taken_back:
             return entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from struct import Struct
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from loro import (
     DiffBatch,
     DiffEvent,
     EventTriggerKind,
+    Frontiers,
     LoroDoc,
     TextDelta,
     ValueOrContainer,
@@ -61,14 +62,43 @@ def value_of(found: ValueOrContainer | None) -> Any:
 
 def pack(vector: VersionVector) -> bytes:
     """The edits of each process by its number, in order. Loro's own encoding of equal versions differs."""
-    ends = sorted((span.peer, span.counter.end) for span in vector.sub_iter(VersionVector()))
-    return b"".join(_PEER.pack(peer, end) for peer, end in ends)
+    return b"".join(_PEER.pack(peer, end) for peer, end in sorted(_ends(vector).items()))
+
+
+def _ends(vector: VersionVector) -> dict[int, int]:
+    return {span.peer: span.counter.end for span in vector.sub_iter(VersionVector())}
 
 
 def unpack(version: bytes) -> VersionVector:
     vector = VersionVector()
     for peer, end in _PEER.iter_unpack(version):
         vector.set_end(ID(peer, end))
+    return vector
+
+
+def point_without(doc: LoroDoc, changes: Iterable[tuple[bytes, bytes]]) -> Frontiers:
+    """Return the point in the history that has all edits but those of some changes.
+
+    Each change is given by the points before and after it. No edit that is left out may be one that a
+    remaining edit builds on.
+    """
+    ends = _ends(doc.oplog_vv)
+    for before, after in changes:
+        starts = _ends(_vector(doc, before))
+        for peer, end in _ends(_vector(doc, after)).items():
+            if starts.get(peer, 0) < end:
+                ends[peer] = min(ends[peer], starts.get(peer, 0))
+    vector = VersionVector()
+    for peer, end in ends.items():
+        if end:
+            vector.set_end(ID(peer, end))
+    return doc.vv_to_frontiers(vector)
+
+
+def _vector(doc: LoroDoc, point: bytes) -> VersionVector:
+    vector = doc.frontiers_to_vv(Frontiers.decode(point))
+    if vector is None:
+        raise StoreError("it does not have all of its history")
     return vector
 
 

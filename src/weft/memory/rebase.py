@@ -1,4 +1,4 @@
-"""A change of a text, carried over to what the text has become. Pure.
+"""Rebasing a change of a text onto what the text has become. Pure.
 
 How a text changed is a list of steps from its start to its end: a number says how many characters stay, a
 negative one how many go, and a text is what comes. What follows the last step stays.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from weft.memory.items import splice
+from weft.memory.diff import splice
 
 Step = int | str
 _MOST_LINES = 1000
 
 
-def stepped(text: str, steps: Sequence[Step]) -> str:
-    """The text after the steps."""
+def apply_steps(text: str, steps: Sequence[Step]) -> str:
+    """Change a text by these steps."""
     parts, at = list[str](), 0
     for step in steps:
         if isinstance(step, str):
@@ -28,10 +28,11 @@ def stepped(text: str, steps: Sequence[Step]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def carry(old: str, new: str, steps: Sequence[Step]) -> str:
-    """What becomes of `old` if one writer makes `new` of it and others take the steps.
+def rebase(old: str, new: str, steps: Sequence[Step]) -> str:
+    """Merge one writer's change of `old` into `new` with the steps that others took from `old`.
 
-    What either removed goes; what either added comes where they put it, the others' before the writer's.
+    A text that either side removed is gone. A text that either side added stands where it was put, the
+    others' before the writer's.
     """
     added, gone = _placed(steps)
     own_added, own_gone = _placed(steps_between(old, new))
@@ -48,7 +49,7 @@ def carry(old: str, new: str, steps: Sequence[Step]) -> str:
 
 
 def steps_between(old: str, new: str) -> list[Step]:
-    """How one text becomes another: line by line where they are short enough for that."""
+    """Return the steps from one text to another: line by line unless they are very long."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     if max(len(before), len(after)) > _MOST_LINES:
         start, removed, added = splice(old, new)
@@ -66,7 +67,7 @@ def steps_between(old: str, new: str) -> list[Step]:
 
 
 def _placed(steps: Sequence[Step]) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """What comes, by where in the old text it comes, and which stretches of that go."""
+    """Return the added texts by their offset in the old text, and the removed ranges of it."""
     added, gone, at = dict[int, str](), list[tuple[int, int]](), 0
     for step in steps:
         if isinstance(step, str):

@@ -8,7 +8,7 @@ from weft.errors import StoreError
 from weft.memory.blockdoc import BlockDoc
 from weft.memory.cache import BlockCache
 from weft.memory.loro_adapter import mentions
-from weft.memory.render import render
+from weft.memory.schemas.registry import render_block
 from weft.store.base import BlockRows, MaskedBlock
 
 
@@ -38,7 +38,7 @@ async def masked_blocks(rows: BlockRows, cache: BlockCache, text: str) -> AsyncI
                 block_id=info.id,
                 seq=seq,
                 snapshot=hidden.snapshot(),
-                rendered=render(hidden.schema, hidden.content()),
+                rendered=render_block(hidden),
                 start_again=start_again,
             )
 

@@ -15,10 +15,9 @@ from weft.memory.cache import BlockCache
 from weft.memory.document import Document
 from weft.memory.permission import Action, Consent, RefuseAll, check, wider
 from weft.memory.redact import masked_blocks
-from weft.memory.render import render
-from weft.memory.shown import Shown
+from weft.memory.schemas.registry import render_block
 from weft.recall.find import Finder
-from weft.store.base import Archive, BlockRows, Change, MaskedBlock, Scope
+from weft.store.base import Archive, BlockRows, Change, MaskedBlock, Moment, Scope
 from weft.types.memory import (
     ArchivalEntry,
     BlockInfo,
@@ -53,7 +52,6 @@ class MemoryStore:
         self._rows, self._archive, self._finder = rows, archive, finder
         self._cache = BlockCache(rows, size=cache_size)
         self._door = Door(rows, self._cache, consent or RefuseAll())
-        self._shown = Shown()
 
     def asking(self, consent: Consent) -> MemoryStore:
         """The same memory, with somebody who can agree to writes that need it."""
@@ -100,13 +98,9 @@ class MemoryStore:
         return await self._rows.create(info, first)
 
     async def get_block(self, agent_id: str, label: str) -> Document | None:
-        """The agent's own block as a document, or None."""
+        """Return the agent's own block as a document, or None. Its `version` is what was read."""
         access = await self._door.own(agent_id, label)
-        if access is None:
-            return None
-        held = await self._cache.get(access.info)
-        self._shown.note(held)
-        return access.document(held, agent_id)
+        return None if access is None else access.document(await self._cache.get(access.info), agent_id)
 
     async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
         return list(await self._rows.list(agent_id))
@@ -127,8 +121,7 @@ class MemoryStore:
         if access is None:
             return None
         held = await self._cache.get(access.info)
-        self._shown.note(held)
-        return render(held.doc.schema, held.doc.content())
+        return render_block(held.doc)
 
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
@@ -150,19 +143,26 @@ class MemoryStore:
                 break
 
     async def update_block_text(
-        self, agent_id: str, label: str, text: str, *, is_system: bool = False
+        self, agent_id: str, label: str, text: str, *, base: str | int | None = None, is_system: bool = False
     ) -> None:
         """Make this the whole text of a block.
 
-        Whoever read the block before changes what they read: what others wrote in between stays.
+        With `base`, the version that was read, the text is taken as a change of that version, so that what
+        others wrote since stays. Without it the text replaces what is there, and the history says so.
+
+        Raises:
+            StoreError: the block has no such version.
         """
         held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        seen = self._shown.taken(held)
 
-        def edit() -> None:
-            document.set_text(held.doc.carried(text, seen), is_system=is_system)
+        def write(moment: Moment) -> tuple[None, dict[str, Any]]:
+            if base is not None:
+                merged = held.doc.rebase(text, held.point(str(base), moment))
+                return document.set_text(merged, is_system=is_system), {}
+            kind = "overwrite" if held.doc.text_length() else "edit"
+            return document.set_text(text, is_system=is_system), {"kind": kind}
 
-        await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
+        await self._cache.change(held, write, author=_author(agent_id, is_system=is_system))
 
     async def append_to_block(
         self, agent_id: str, label: str, text: str, *, own_line: bool = False, is_system: bool = False
@@ -171,7 +171,7 @@ class MemoryStore:
         held, document = await self._door.writable(agent_id, label, Action.APPEND, is_system=is_system)
 
         def edit() -> None:
-            is_first = not own_line or not render(held.doc.schema, held.doc.content())
+            is_first = not own_line or not render_block(held.doc)
             document.append_text(text if is_first else f"\n{text}", is_system=is_system)
 
         await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
@@ -291,7 +291,7 @@ class MemoryStore:
             raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
         held = await self._cache.get(access.info)
         past = held.doc.at(states[1])
-        return render(past.schema, past.content())
+        return render_block(past)
 
     async def undo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
         """Take back the newest change that was not taken back; whether there was one."""

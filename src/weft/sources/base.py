@@ -117,6 +117,11 @@ def nothing(layer: Layer, *, warnings: tuple[str, ...] = (), withheld: tuple[Wit
     return Offer(layer=layer.source, warnings=warnings, withheld=withheld)
 
 
+def title_of(text: str) -> str:
+    """Return a text as the title of a section: one line, without control characters."""
+    return printable(one_line(text))
+
+
 def piece(
     layer: Layer,
     text: str,
@@ -130,7 +135,7 @@ def piece(
     return Section(
         layer=layer.source,
         source=layer.source,
-        title=printable(one_line(title)),
+        title=title_of(title),
         text=inert(text),
         keep=layer.keep,
         stability=stability,

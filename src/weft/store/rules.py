@@ -31,7 +31,12 @@ _MAX_ATTEMPTS = 3
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 _ACTION = "action"
 _ORDER = "task:"
-_KINDS = {"edit": "changed", "undo": "took back a change of", "redo": "brought back a change of"}
+_KINDS = {
+    "edit": "changed",
+    "overwrite": "overwrote",
+    "undo": "took back a change of",
+    "redo": "brought back a change of",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

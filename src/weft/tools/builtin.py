@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from weft.errors import StoreError, ToolError
@@ -54,7 +54,8 @@ class MemoryTools:
         """
         memory = self._memory.asking(_Person(caller, _quoted("+", text)))
         await memory.append_to_block(caller.agent_id, label, text, own_line=True)
-        return await _now(self._memory, caller, label)
+        before = _content(caller, label)
+        return await self._done(caller, label, f"{before}\n{text}" if before else text)
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
         """Replace a piece of text in a memory block.
@@ -68,7 +69,34 @@ class MemoryTools:
         memory = self._memory.asking(_Person(caller, change))
         if not await memory.replace_in_block(caller.agent_id, label, old, new):
             raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
-        return await _now(self._memory, caller, label)
+        return await self._done(caller, label, _content(caller, label).replace(old, new, 1))
+
+    async def memory_rewrite(self, label: str, text: str, caller: Caller) -> str:
+        """Rewrite a whole memory block that you were shown. What others wrote meanwhile is kept.
+
+        Args:
+            label: The block's label, as in its tag.
+            text: The whole new text.
+        """
+        block = caller.visible_blocks.get(label)
+        if block is None:
+            raise ToolError(f"you were not shown the block {label!r}: use memory_append or memory_replace")
+        change = "\n".join(_quoted(mark, part) for mark, part in (("-", block.content), ("+", text)) if part)
+        memory = self._memory.asking(_Person(caller, change))
+        await memory.update_block_text(caller.agent_id, label, text, base=block.version)
+        return await self._done(caller, label, text)
+
+    async def _done(self, caller: Caller, label: str, expected: str) -> str:
+        """Tell the model what became of a block: its size, or its text if that is not what it expects."""
+        document = await self._memory.get_block(caller.agent_id, label)
+        if document is None:
+            raise StoreError(f"There is no block {label!r} any more.")
+        text, block = document.render(), caller.visible_blocks.get(label)
+        answer = f"done: {label!r} has {len(text)} characters now"
+        if block is None:
+            return answer
+        caller.visible_blocks[label] = replace(block, content=text, version=document.version)
+        return answer if text == expected else f"{answer}, for others changed it too. It reads:\n{text}"
 
     async def memory_history(self, label: str, caller: Caller, limit: int = 10) -> str:
         """List the latest changes of a memory block: version, time, and who made them.
@@ -136,6 +164,7 @@ def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     functions = (
         tools.memory_append,
         tools.memory_replace,
+        tools.memory_rewrite,
         tools.memory_history,
         tools.archival_insert,
         tools.archival_search,
@@ -150,11 +179,10 @@ def result_tools(turns: Turns, *, max_chars: int = _PAGE + _NOTE) -> list[Tool]:
     return [tool_from(ResultTools(turns, page_chars).read_result, source=SOURCE)]
 
 
-async def _now(memory: MemoryStore, caller: Caller, label: str) -> str:
-    text = await memory.get_rendered_content(caller.agent_id, label)
-    if text is None:
-        raise StoreError(f"There is no block {label!r} any more.")
-    return f"done: {label!r} has {len(text)} characters now"
+def _content(caller: Caller, label: str) -> str:
+    """Return a block's text as the model last saw it."""
+    block = caller.visible_blocks.get(label)
+    return "" if block is None else block.content
 
 
 def _quoted(mark: str, text: str) -> str:

@@ -16,7 +16,7 @@ from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
 from weft.errors import ContextError, EmptyMessage
-from weft.sources.base import Files, Kept, Request
+from weft.sources.base import Files, Kept, Request, title_of
 from weft.sources.catalogue import SOURCES
 from weft.store.backend import ContextStore
 from weft.store.base import Activity, Blocks, MessageLog
@@ -225,7 +225,8 @@ class ContextBuilder:
         notes = (*_notes(settings, limits, changed), *history.notes)
         receipt = account(decided, warnings=notes)
         _report(receipt)
-        return render(decided, receipt)
+        context = render(decided, receipt)
+        return replace(context, blocks=await _shown_blocks(request, context))
 
     async def _history(self, rule: HistoryRule, limits: ModelContextLimits) -> History:
         settings = self._settings
@@ -285,6 +286,13 @@ def _blocks(settings: _Settings) -> Awaitable[Sequence[RenderedBlock]] | None:
     if memory is None or settings.recipe.layer("blocks") is None:
         return None
     return asyncio.ensure_future(memory.rendered_blocks(settings.agent_id, named=named))
+
+
+async def _shown_blocks(request: Request, context: Context) -> tuple[RenderedBlock, ...]:
+    if request.blocks is None:
+        return ()
+    titles = {section.title for section in context.sections if section.source == "blocks"}
+    return tuple(block for block in await request.blocks if title_of(block.label) in titles)
 
 
 def _offers(request: Request) -> list[Any]:

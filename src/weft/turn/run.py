@@ -120,7 +120,7 @@ async def _answer(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
         offered = await _offered(turn)
         first = await prepare(turn, offered)
     context = _grown(first, journal, turn.builder.recipe) if turn.request.steps else first
-    runner = _tool_runner(turn, offered, trace)
+    runner = _tool_runner(turn, offered, first, trace)
     replies: list[Reply] = []
     while True:
         async with aclosing(trace.chat(turn.provider, context)) as events:
@@ -157,12 +157,13 @@ async def _answer(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
     yield Done(replace(reply, receipt=receipt))
 
 
-def _tool_runner(turn: Turn, offered: Offered, trace: TurnTrace) -> ToolRunner:
+def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrace) -> ToolRunner:
+    visible = {block.label: block for block in context.blocks if not block.shared_from}
     return ToolRunner(
         offered,
         rules=turn.settings.rules,
         limits=turn.settings.limits,
-        caller=turn.request.caller,
+        caller=replace(turn.request.caller, visible_blocks=visible),
         turns=turn.turns,
         span=trace.span,
     )

@@ -1,9 +1,8 @@
 """Frozen values to JSON and back, and TOML tables to values, by their type hints.
 
-One rule both ways: a field that still has its default is not written, and a missing field gets its
-default. Properties named in a class's `DERIVED` are written for readers and ignored on load. Loading is
-lenient for what programs exchange (`unknown="ignore"`) and strict for what people write
-(`unknown="refuse"`, with a "did you mean").
+A field that still has its default is not written, and a missing field gets its default. Properties named in
+a class's `DERIVED` are written for readers and ignored on load. Unknown keys are ignored in what programs
+exchange (`unknown="ignore"`) and refused in what people write (`unknown="refuse"`, with a "did you mean").
 """
 
 from __future__ import annotations
@@ -17,14 +16,32 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
+from functools import cache
+from typing import Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from weft.errors import ContextError, WeftError, did_you_mean
 
 T = TypeVar("T")
 Shape = tuple[tuple[str, str, Any, bool], ...]
+MAX_NESTED = 16
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Tagged:
+    """A base whose subclasses are told apart by their `kind`, which is written first.
+
+    A direct subclass is a family: it has an empty table `KINDS`, which its own subclasses fill.
+    """
+
+    __slots__ = ()
+    KINDS: ClassVar[dict[str, Any]]
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "kind" in vars(cls):
+            cls.KINDS[cls.kind] = cls
 
 
 class Json:
@@ -50,19 +67,19 @@ class Json:
 
 
 def dump_json(data: Any) -> str:
-    """JSON that any UTF-8 file or terminal can hold: only lone surrogates are escaped."""
+    """Write JSON that any UTF-8 file or terminal can hold: only lone surrogates are escaped."""
     text = json.dumps(data, ensure_ascii=False)
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def key(field: dataclasses.Field[Any]) -> str:
-    """The name a field has outside Python, where the two differ."""
+    """Return the name that a field has outside of Python."""
     return str(field.metadata.get("key", field.name))
 
 
 def to_dict(value: Any) -> Any:
-    """Plain JSON data for a value; fields that hold their default are left out."""
-    cls = type(value)
+    """Return plain JSON data for a value; fields that hold their default are left out."""
+    cls: Any = type(value)
     if cls in _PLAIN:
         return value
     if (shape := _shape(cls)) is not None:
@@ -71,6 +88,8 @@ def to_dict(value: Any) -> Any:
             for attribute, name, default, always in shape
             if (item := getattr(value, attribute)) != default or always
         }
+        if isinstance(value, Tagged):
+            shown = {"kind": cls.kind, **shown}
         return shown | {name: to_dict(getattr(value, name)) for name in getattr(cls, "DERIVED", ())}
     if isinstance(value, Enum):
         return value.value
@@ -85,18 +104,14 @@ def to_dict(value: Any) -> Any:
     return value
 
 
+@cache
 def _shape(cls: Any) -> Shape | None:
-    """What is written of a dataclass: each attribute, its name, its default, and whether always."""
-    if cls not in _known_shapes:
-        _known_shapes[cls] = _read_shape(cls) if dataclasses.is_dataclass(cls) else None
-    return _known_shapes[cls]
-
-
-def _read_shape(cls: Any) -> Shape:
+    """Return what is written of a dataclass: each attribute, its name, its default, and whether always."""
+    if not hasattr(cls, "__dataclass_fields__"):
+        return None
     return tuple(
-        (field.name, key(field), _default(field), bool(field.metadata.get("always")))
-        for field in dataclasses.fields(cls)
-        if not field.metadata.get("private")
+        (field.name, name, _default(field), bool(field.metadata.get("always")))
+        for name, field in _fields(cls).items()
     )
 
 
@@ -113,7 +128,8 @@ def from_dict(
     Raises:
         WeftError: of the class `error`, naming the place, what is wrong there and what would be right.
     """
-    return _Loader(unknown, error).value(cls, data, where)
+    loaded: T = _Loader(unknown, error).convert(cls, data, where)
+    return loaded
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -122,41 +138,41 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default
 
 
-_known_hints: dict[Any, dict[str, Any]] = {}
-_known_shapes: dict[Any, Shape | None] = {}
+@cache
+def _fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
+    """Return the fields of a dataclass that have a JSON form, by their names in it."""
+    return {key(field): field for field in dataclasses.fields(cls) if not field.metadata.get("private")}
 
 
+@cache
 def _hints(cls: Any) -> dict[str, Any]:
-    """A class's type hints, worked out once."""
-    if cls not in _known_hints:
-        _known_hints[cls] = typing.get_type_hints(cls)
-    return _known_hints[cls]
+    return typing.get_type_hints(cls)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Loader:
     unknown: Literal["ignore", "refuse"]
     error: type[WeftError]
+    depth: int = 0
 
     def value(self, cls: type[T], data: Any, where: str) -> T:
         if not isinstance(data, Mapping):
-            raise self.error(f"{where} must be a table of named values, not {_kind(data)}.")
-        fields = {key(f): f for f in dataclasses.fields(cls) if not f.metadata.get("private")}  # type: ignore[arg-type]
+            raise self.error(f"{where} must be a table of named values, not {kind_name(data)}.")
+        known: Any = cls
+        fields, hints, values = _fields(known), _hints(known), {}
         if self.unknown == "refuse":
             for name in data:
                 if name not in fields:
                     raise self.error(f"{where} has an unknown key {name!r}: {did_you_mean(name, fields)}")
-        hints = _hints(cls)
-        found = {}
         for name, field in fields.items():
             if name in data and not self.counts_as_missing(data[name], field):
-                found[field.name] = self.convert(hints[field.name], data[name], f"{where}.{name}")
+                values[field.name] = self.convert(hints[field.name], data[name], f"{where}.{name}")
             elif _default(field) is dataclasses.MISSING:
                 raise self.error(f"{where} lacks the key {name!r}: add it.")
-        return cls(**found)
+        return cls(**values)
 
     def counts_as_missing(self, data: Any, field: dataclasses.Field[Any]) -> bool:
-        """Whether another program wrote null for a value it does not have."""
+        """Check whether another program wrote null for a value that it does not have."""
         return data is None and self.unknown == "ignore" and _default(field) is not dataclasses.MISSING
 
     def convert(self, hint: Any, data: Any, where: str) -> Any:
@@ -171,24 +187,38 @@ class _Loader:
             return self.mapping(get_args(hint)[1], data, where)
         if isinstance(hint, type) and issubclass(hint, Enum):
             return hint(self.choice([member.value for member in hint], data, where))
+        if isinstance(hint, type) and issubclass(hint, Tagged):
+            return self.tagged(hint, data, where)
         if dataclasses.is_dataclass(hint):
             return self.value(typing.cast("type[Any]", hint), data, where)
         return self.plain(hint, data, where)
 
+    def tagged(self, family: type[Tagged], data: Any, where: str) -> Any:
+        if not isinstance(data, Mapping):
+            raise self.error(f"{where} must be a table with the key 'kind', not {data!r:.40}.")
+        if self.depth > MAX_NESTED:
+            raise self.error(f"{where} is nested more than {MAX_NESTED} levels deep: make it flatter.")
+        kind = data.get("kind")
+        if kind not in list(family.KINDS):
+            hint = did_you_mean(str(kind), family.KINDS)
+            raise self.error(f"{where} cannot be of the kind {kind!r:.40}: {hint}")
+        rest = {key: value for key, value in data.items() if key != "kind"}
+        return dataclasses.replace(self, depth=self.depth + 1).value(family.KINDS[kind], rest, where)
+
     def union(self, options: tuple[Any, ...], data: Any, where: str) -> Any:
-        """`X | None`, the only kind of union that values have."""
+        """Convert to `X | None`, the only kind of union that values have."""
         if data is None:
             return None
         return self.convert(next(option for option in options if option is not type(None)), data, where)
 
     def items(self, hint: Any, data: Any, where: str) -> tuple[Any, ...]:
         if not isinstance(data, list | tuple):
-            raise self.error(f"{where} must be a list, not {_kind(data)}.")
+            raise self.error(f"{where} must be a list, not {kind_name(data)}.")
         return tuple(self.convert(hint, item, f"{where}[{at}]") for at, item in enumerate(data))
 
     def mapping(self, hint: Any, data: Any, where: str) -> dict[str, Any]:
         if not isinstance(data, Mapping):
-            raise self.error(f"{where} must be a table of named values, not {_kind(data)}.")
+            raise self.error(f"{where} must be a table of named values, not {kind_name(data)}.")
         return {name: self.convert(hint, item, f"{where}.{name}") for name, item in data.items()}
 
     def choice(self, options: Any, data: Any, where: str) -> Any:
@@ -207,7 +237,7 @@ class _Loader:
         if hint is float and isinstance(data, int) and not isinstance(data, bool):
             return self.decimal(data, where)
         if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
-            raise self.error(f"{where} must be {_NAMES.get(hint, hint.__name__)}, not {_kind(data)}.")
+            raise self.error(f"{where} must be {_NAMES.get(hint, hint.__name__)}, not {kind_name(data)}.")
         return data
 
     def decimal(self, data: int, where: str) -> float:
@@ -220,7 +250,8 @@ class _Loader:
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def _kind(data: Any) -> str:
+def kind_name(data: Any) -> str:
+    """Name the type of a value for a sentence: "a table", "text"."""
     if data is None:
         return "nothing"
     if isinstance(data, Mapping):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from weft.types.codec import Json, dump_json, to_dict
 from weft.types.escape import without_labels, without_tags
+from weft.types.memory import RenderedBlock
 from weft.types.message import McpServer, Message, ToolDefinition
 from weft.types.receipt import Receipt
 from weft.types.section import Place, Section
@@ -34,7 +35,8 @@ class Context(Json):
     `current_message` is the raw text; `turn_text` is what the recipe shows right before it. `steps` is what
     the turn did since: calls and their results, behind the message. `tagged` says that sections carry tags
     of ours, so that tags inside messages must be made harmless in every form.
-    The receipt takes no part in equality: it tells how the context came about, not what it is.
+    The receipt and the `blocks` whose sections are shown take no part in equality: they tell how the context
+    came about, not what it is. The blocks have no JSON form.
     """
 
     system_prompt: str = field(default="", metadata={"always": True})
@@ -48,6 +50,9 @@ class Context(Json):
     form: Form = "single"
     tagged: bool = False
     receipt: Receipt | None = field(default=None, compare=False)
+    blocks: tuple[RenderedBlock, ...] = field(
+        default=(), compare=False, repr=False, metadata={"private": True}
+    )
 
     def __post_init__(self) -> None:
         for name in ("history", "steps", "mcp_servers", "sections", "tools"):

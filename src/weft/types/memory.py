@@ -72,7 +72,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedBlock:
-    """A memory block as text, ready to be shown."""
+    """A memory block as text, ready to be shown. `version` is what a write takes as its `base`."""
 
     id: str
     label: str
@@ -83,6 +83,7 @@ class RenderedBlock:
     pinned: bool = False
     shared_from: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
+    version: str = ""
 
     @property
     def is_always_shown(self) -> bool:
@@ -122,10 +123,13 @@ class BlockInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockVersion:
-    """One recorded change of a block: when, by whom, and whether it took an earlier one back."""
+    """One recorded change of a block: when, by whom, and whether it took an earlier one back.
+
+    An `overwrite` replaced the whole text without regard to what others had written.
+    """
 
     version: int
-    kind: Literal["edit", "undo", "redo"]
+    kind: Literal["edit", "overwrite", "undo", "redo"]
     author: str
     at: datetime | None = None
     undoes: int | None = None

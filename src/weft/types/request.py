@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from weft.types.memory import RenderedBlock
 from weft.types.message import Message, ToolDefinition
 
 AskConsent = Callable[[str], Awaitable[bool]]
@@ -16,7 +17,8 @@ class Caller:
     """The person for whom a turn and its tools run. Programs set it, never a model.
 
     `conversation` is the place in the channel, such as a chat. `ask` puts a question to the person there;
-    without it nobody can be asked, which counts as a refusal.
+    without it nobody can be asked, which counts as a refusal. `visible_blocks` has the caller's own blocks as
+    the model last saw them in this turn: a tool that shows or changes one puts the new state there.
     """
 
     agent_id: str = ""
@@ -25,6 +27,7 @@ class Caller:
     session_id: str = ""
     conversation: str = ""
     ask: AskConsent | None = field(default=None, compare=False, repr=False)
+    visible_blocks: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def sender(self) -> str:

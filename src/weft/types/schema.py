@@ -5,16 +5,23 @@ A schema says what may be written and how it is shown. It holds no content, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, get_args
+from typing import Any, ClassVar, get_args
 
 from weft.errors import StoreError, did_you_mean
-from weft.types.codec import from_dict, to_dict
+from weft.types.codec import Tagged, from_dict, to_dict
 from weft.types.value import FieldType, as_text, typed
 
 FIELD_TYPES: tuple[str, ...] = get_args(FieldType)
-MAX_NESTED = 16
+READ_ONLY_MARK = " [read-only]"
+
+
+class BlockSchema(Tagged):
+    """The shape of a memory block. A subclass with a `kind` of its own is another shape."""
+
+    __slots__ = ()
+    KINDS: ClassVar[dict[str, type[BlockSchema]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +37,10 @@ class Viewport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextSchema:
+class TextSchema(BlockSchema):
     """Free text."""
 
+    kind = "text"
     viewport: Viewport | None = None
 
     def __post_init__(self) -> None:
@@ -65,9 +73,10 @@ class FieldDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapSchema:
+class MapSchema(BlockSchema):
     """Named and typed values, shown in this order."""
 
+    kind = "map"
     fields: tuple[FieldDef, ...] = ()
 
     def __post_init__(self) -> None:
@@ -75,9 +84,10 @@ class MapSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListSchema:
+class ListSchema(BlockSchema):
     """Items in an order of their own. Without an `item_schema` an item is any JSON value."""
 
+    kind = "list"
     item_schema: BlockSchema | None = None
     max_items: int | None = None
 
@@ -99,9 +109,10 @@ class LogEntrySchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogSchema:
+class LogSchema(BlockSchema):
     """Entries that are only ever added. `display_limit` bounds what is shown, never what is kept."""
 
+    kind = "log"
     display_limit: int
     entry_schema: LogEntrySchema = field(default_factory=LogEntrySchema)
 
@@ -126,121 +137,29 @@ class CompositeSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeSchema:
+class CompositeSchema(BlockSchema):
     """Named sections under one label."""
 
+    kind = "composite"
     sections: tuple[CompositeSection, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sections", _named_parts(self.sections, CompositeSection, "section"))
 
 
-BlockSchema: TypeAlias = TextSchema | MapSchema | ListSchema | LogSchema | CompositeSchema
-
-KINDS: Mapping[str, type[BlockSchema]] = {
-    "text": TextSchema,
-    "map": MapSchema,
-    "list": ListSchema,
-    "log": LogSchema,
-    "composite": CompositeSchema,
-}
-
-
-def kind_of(schema: BlockSchema) -> str:
-    """The name of the schema's shape: text, map, list, log or composite."""
-    return next(kind for kind, cls in KINDS.items() if isinstance(schema, cls))
-
-
 def schema_to_dict(schema: BlockSchema) -> dict[str, Any]:
-    """Plain JSON data for a schema; what holds its default is left out."""
-    data: dict[str, Any] = {"kind": kind_of(schema)}
-    if isinstance(schema, ListSchema):
-        if schema.item_schema is not None:
-            data["item_schema"] = schema_to_dict(schema.item_schema)
-        if schema.max_items is not None:
-            data["max_items"] = schema.max_items
-        return data
-    if isinstance(schema, CompositeSchema):
-        if schema.sections:
-            data["sections"] = [_section_to_dict(section) for section in schema.sections]
-        return data
-    return {**data, **to_dict(schema)}
+    """Return plain JSON data for a schema; what holds its default is left out."""
+    data: dict[str, Any] = to_dict(schema)
+    return data
 
 
 def schema_from_dict(data: Any) -> BlockSchema:
-    """The schema that `schema_to_dict` wrote.
+    """Return the schema that `schema_to_dict` wrote.
 
     Raises:
         StoreError: the data is not a schema; the sentence names the place and what would be right.
     """
-    return _schema(data, "The schema", 0)
-
-
-def _section_to_dict(section: CompositeSection) -> dict[str, Any]:
-    data: dict[str, Any] = {"name": section.name, "schema": schema_to_dict(section.schema)}
-    if section.description:
-        data["description"] = section.description
-    if section.read_only:
-        data["read_only"] = True
-    return data
-
-
-def _schema(data: Any, where: str, depth: int) -> BlockSchema:
-    if not isinstance(data, Mapping):
-        raise StoreError(f"{where} must be a table with the key 'kind', not {data!r:.40}.")
-    if depth > MAX_NESTED:
-        raise StoreError(f"{where} is nested more than {MAX_NESTED} levels deep: make it flatter.")
-    kind = data.get("kind")
-    if kind not in list(KINDS):
-        raise StoreError(f"{where} cannot be of the kind {kind!r:.40}: {did_you_mean(str(kind), KINDS)}")
-    rest = {key: value for key, value in data.items() if key != "kind"}
-    if kind == "list":
-        return _list(rest, where, depth)
-    if kind == "composite":
-        _only(rest, {"sections"}, where)
-        sections = _sequence(rest.get("sections", ()), f"{where}.sections")
-        parts = (_section(s, f"{where}.sections[{at}]", depth) for at, s in enumerate(sections))
-        return CompositeSchema(sections=tuple(parts))
-    return from_dict(KINDS[kind], rest, where=where, unknown="refuse", error=StoreError)
-
-
-def _list(data: Mapping[str, Any], where: str, depth: int) -> ListSchema:
-    _only(data, {"item_schema", "max_items"}, where)
-    item = data.get("item_schema")
-    return ListSchema(
-        item_schema=None if item is None else _schema(item, f"{where}.item_schema", depth + 1),
-        max_items=data.get("max_items"),
-    )
-
-
-def _section(data: Any, where: str, depth: int) -> CompositeSection:
-    if not isinstance(data, Mapping):
-        raise StoreError(f"{where} must be a table with a name and a schema, not {data!r:.40}.")
-    _only(data, {"name", "schema", "description", "read_only"}, where)
-    for key in ("name", "schema"):
-        if key not in data:
-            raise StoreError(f"{where} lacks the key {key!r}: add it.")
-    description, read_only = data.get("description", ""), data.get("read_only", False)
-    if not isinstance(read_only, bool):
-        raise StoreError(f"{where}.read_only must be true or false, not {read_only!r:.40}.")
-    return CompositeSection(
-        name=data["name"],
-        schema=_schema(data["schema"], f"{where}.schema", depth + 1),
-        description=as_text(description, f"{where}.description"),
-        read_only=read_only,
-    )
-
-
-def _only(data: Mapping[str, Any], known: set[str], where: str) -> None:
-    for key in data:
-        if key not in known:
-            raise StoreError(f"{where} has an unknown key {key!r}: {did_you_mean(str(key), known)}")
-
-
-def _sequence(data: Any, where: str) -> Sequence[Any]:
-    if not isinstance(data, list | tuple):
-        raise StoreError(f"{where} must be a list, not {data!r:.40}.")
-    return data
+    return from_dict(BlockSchema, data, where="The schema", unknown="refuse", error=StoreError)
 
 
 def _check_name(name: Any, what: str) -> None:
@@ -251,7 +170,7 @@ def _check_name(name: Any, what: str) -> None:
 
 
 def _check_schema(schema: Any, what: str) -> None:
-    if not isinstance(schema, tuple(KINDS.values())):
+    if not isinstance(schema, BlockSchema):
         raise StoreError(f"{what} cannot have the schema {schema!r:.60}: give one such as TextSchema().")
 
 

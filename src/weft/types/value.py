@@ -1,18 +1,19 @@
-"""What a memory block can hold: JSON data, checked before it is written.
+"""Checks of the values that a memory block can hold: JSON data.
 
-The document behind a block has no rollback, and changes what it cannot hold without a word (a number beyond
-64 bits becomes a decimal, half a character becomes question marks). So every value passes through here first.
+The document behind a block has no rollback, and it silently changes what it cannot hold: a number beyond 64
+bits becomes a decimal, half a character becomes question marks. So every value is checked first.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
 from weft.errors import StoreError
+from weft.types.codec import kind_name
 
 FieldType = Literal["text", "number", "boolean", "list", "timestamp", "counter"]
 
@@ -25,7 +26,7 @@ _MAX_INT = 2**63
 
 
 def plain(value: Any, where: str, *, depth: int = 0) -> Any:
-    """A copy of the value as JSON data: tuples are lists, dates are ISO 8601 text.
+    """Return a copy of the value as JSON data: tuples become lists, dates become ISO 8601 text.
 
     Raises:
         StoreError: the value, or something inside it, cannot be stored.
@@ -48,18 +49,18 @@ def plain(value: Any, where: str, *, depth: int = 0) -> Any:
 
 
 def as_text(value: Any, where: str) -> str:
-    """The value, if it is text that can be stored."""
+    """Return the value if it is text that can be stored."""
     if not isinstance(value, str):
-        raise StoreError(f"{where} must be text, not {_named(value)}.")
+        raise StoreError(f"{where} must be text, not {kind_name(value)}.")
     if _SURROGATE.search(value):
         raise StoreError(f"{where} holds half a character (a lone surrogate): remove it.")
     return str(value)
 
 
 def as_number(value: Any, where: str) -> int | float:
-    """The value, if it is a number that can be stored."""
+    """Return the value if it is a number that can be stored."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise StoreError(f"{where} must be a number, not {_named(value)}.")
+        raise StoreError(f"{where} must be a number, not {kind_name(value)}.")
     if isinstance(value, float):
         if not math.isfinite(value):
             raise StoreError(f"{where} cannot be {value}: give a finite number.")
@@ -70,38 +71,36 @@ def as_number(value: Any, where: str) -> int | float:
 
 
 def as_count(value: Any, where: str) -> int | float:
-    """The value, if a counter can hold it."""
-    found = as_number(value, where)
-    if abs(found) > MAX_COUNT:
+    """Return the value if a counter can hold it."""
+    number = as_number(value, where)
+    if abs(number) > MAX_COUNT:
         raise StoreError(f"{where} is too large for a counter: {MAX_COUNT} is the most.")
-    return found
+    return number
 
 
 def typed(kind: FieldType, value: Any, where: str) -> Any:
-    """The value as JSON data, if it is of the field's type.
+    """Return the value as JSON data if it is of the field's type.
 
     Raises:
         StoreError: it is not, or it cannot be stored.
     """
-    if kind == "text":
-        return as_text(value, where)
-    if kind == "number":
-        return as_number(value, where)
-    if kind == "counter":
-        return as_count(value, where)
-    if kind == "timestamp":
-        return _timestamp(value, where)
-    if kind == "boolean":
-        if not isinstance(value, bool):
-            raise StoreError(f"{where} must be true or false, not {_named(value)}.")
-        return value
+    return _CHECKS[kind](value, where)
+
+
+def _boolean(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise StoreError(f"{where} must be true or false, not {kind_name(value)}.")
+    return value
+
+
+def _list(value: Any, where: str) -> Any:
     if not isinstance(value, list | tuple):
-        raise StoreError(f"{where} must be a list, not {_named(value)}.")
+        raise StoreError(f"{where} must be a list, not {kind_name(value)}.")
     return plain(value, where)
 
 
 def _timestamp(value: Any, where: str) -> str:
-    """ISO 8601 text, kept as it was written."""
+    """Return ISO 8601 text as it was written."""
     if isinstance(value, datetime):
         return value.isoformat()
     try:
@@ -117,8 +116,11 @@ def _key(key: Any, where: str) -> str:
     return as_text(key, f"A key of {where}")
 
 
-def _named(value: Any) -> str:
-    names = {str: "text", bool: "true or false", int: "a number", float: "a number", type(None): "nothing"}
-    if isinstance(value, Mapping):
-        return "a table"
-    return "a list" if isinstance(value, list | tuple) else names.get(type(value), type(value).__name__)
+_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
+    "text": as_text,
+    "number": as_number,
+    "boolean": _boolean,
+    "list": _list,
+    "timestamp": _timestamp,
+    "counter": as_count,
+}

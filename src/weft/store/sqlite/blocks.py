@@ -120,10 +120,11 @@ class SqliteBlocks:
             "or blocks.id in (select value from json_each(?2)))"
         )
         query = (
-            "select id, label, description, block_type, permission, pinned, rendered, schema, '', created_at "
-            f"from blocks where agent_id = ?1 {shown} union all "
+            "select id, label, description, block_type, permission, pinned, rendered, schema, '', "
+            f"created_at, rendered_version from blocks where agent_id = ?1 {shown} union all "
             "select blocks.id, label, description, block_type, block_shares.permission, pinned, rendered, "
-            "schema, blocks.agent_id, created_at from block_shares join blocks on blocks.id = block_id "
+            "schema, blocks.agent_id, created_at, rendered_version "
+            "from block_shares join blocks on blocks.id = block_id "
             f"where block_shares.agent_id = ?1 {shown} order by 9, 10, 1"
         )
         bound = (agent_id, None if named is None else json.dumps(sorted(named)))
@@ -290,7 +291,7 @@ def _info(row: tuple[Any, ...]) -> BlockInfo:
 
 
 def _rendered(row: tuple[Any, ...]) -> RenderedBlock:
-    block_id, label, description, kind, permission, pinned, rendered, schema, owner, _ = row
+    block_id, label, description, kind, permission, pinned, rendered, schema, owner, _, version = row
     return RenderedBlock(
         id=block_id,
         label=label,
@@ -301,4 +302,5 @@ def _rendered(row: tuple[Any, ...]) -> RenderedBlock:
         pinned=bool(pinned),
         shared_from=owner,
         schema=json.loads(schema),
+        version=str(version),
     )

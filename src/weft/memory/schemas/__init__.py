@@ -1,0 +1,1 @@
+"""The kinds of memory blocks, one file each."""
