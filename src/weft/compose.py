@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -15,7 +15,7 @@ from zoneinfo import available_timezones
 
 from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
-from weft.errors import ConfigError, StoreError
+from weft.errors import ConfigError, ProviderError, StoreError
 from weft.gateway.assistant import Assistant
 from weft.gateway.channel import Channel, Server
 from weft.gateway.engine import Engine
@@ -46,9 +46,11 @@ from weft.tools.skills import Freshness, SkillTools
 from weft.tools.tasks import task_tools
 from weft.turn.build import ContextBuilder
 from weft.turn.run import TurnSettings
-from weft.types.limits import ModelInfo
+from weft.types.context import Context
+from weft.types.limits import ContextConfig, ModelInfo
 from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
+from weft.types.reply import Event
 from weft.types.rules import ToolRule
 from weft.wire.models import DEFAULT, known
 from weft.workspace.skills import Skills
@@ -56,16 +58,21 @@ from weft.workspace.skills import Skills
 NAMES = ("local", "scripted", "claude_code", *VENDORS)
 
 
-async def connect(
+async def connect(  # noqa: PLR0913 - the public contract
     config_or_path: Config | str | Path | None = None,
     *,
     provider: Provider | str | None = None,
     tools: Iterable[Tool | ToolDefinition | Callable[..., Any]] = (),
     rules: Iterable[ToolRule] = (),
+    store: Store | None = None,
+    database: str | Path | None = None,
+    context: ContextConfig | None = None,
 ) -> Assistant:
-    """The assistant that the settings describe. Close it when done.
+    """Connect the assistant that the settings describe. Close it when done.
 
-    Tools given here stand before those of skills; a function becomes one by its signature and docstring.
+    Tools given here stand before those of skills; a function becomes one by its signature and docstring. A
+    program that should not use the personal store gives an open `store`, which stays open when the assistant
+    is closed, or the path of a `database`. `context` overrides the limits of the settings.
 
     Raises:
         ConfigError: a setting, a recipe or a provider's name is wrong.
@@ -78,13 +85,13 @@ async def connect(
         provider = make_provider(choice.provider, config)
     else:
         choice = Choice(provider=provider.info.provider, why="it was given by the program")
-    builder = make_builder(config)
+    builder = make_builder(config, context)
     limits = config.tool_limits(builder.recipe)
     engine = Engine(
         choice=choice,
         provider=provider,
         builder=builder,
-        store=LazyStore(config.paths.database, partial(_open_own, config)),
+        store=_lazy_store(config, store, database),
         tools=ToolRegistry((*tools, *_plugin_tools(config)), sources=tool_sources(config, builder)),
         builtin_tools=partial(builtin_tools, config=config),
         settings=TurnSettings(rules=tuple(rules), limits=limits, routing=config.route),
@@ -98,10 +105,41 @@ def _plugin_tools(config: Config) -> list[Tool | ToolDefinition | Callable[..., 
     return [tool for name in config.tools.plugins for tool in make_plugin("tools", name, config.plugins)]
 
 
-async def _open_own(config: Config) -> Store:
-    """Open the store of the settings."""
-    make_folder(config.paths.database.parent)
-    return await open(config.paths.database, embedder=make_embedder(config))
+def _lazy_store(config: Config, store: Store | None, database: str | Path | None) -> LazyStore:
+    if store is not None:
+        return LazyStore(None, partial(_return, store), is_ours=False)
+    path = config.paths.database if database is None else Path(database).expanduser()
+    is_file = str(path) != ":memory:"
+    return LazyStore(path if is_file else None, partial(_open_at, path, config))
+
+
+async def _return(store: Store) -> Store:
+    return store
+
+
+async def _open_at(path: Path, config: Config) -> Store:
+    make_folder(path.parent)
+    return await open(path, embedder=make_embedder(config))
+
+
+async def connect_anyway(config: Config) -> Assistant:
+    """Connect even where no model can be reached: only asking the model fails then, with the reason."""
+    try:
+        return await connect(config)
+    except ProviderError as error:
+        return await connect(config, provider=_NoModel(error))
+
+
+class _NoModel(ScriptedProvider):
+    """Stands in for a model that cannot be reached."""
+
+    def __init__(self, reason: ProviderError) -> None:
+        super().__init__(info=ModelInfo())
+        self._reason = reason
+
+    async def stream(self, context: Context) -> AsyncGenerator[Event]:
+        raise self._reason
+        yield  # a generator, like every provider's stream
 
 
 class BackendStore:
@@ -337,10 +375,10 @@ def vendor_model(vendor: str, config: Config) -> ModelInfo:
     return ModelInfo(id=model, provider=vendor, max_tokens=row.window, tokens_ratio=row.ratio)
 
 
-def make_builder(config: Config) -> ContextBuilder:
-    """A builder for the settings' recipe and workspace; the usual workspace need not exist yet."""
+def make_builder(config: Config, context: ContextConfig | None = None) -> ContextBuilder:
+    """Make a builder for the settings' recipe and workspace; the usual workspace need not exist yet."""
     recipe = config.chosen_recipe()
-    builder = ContextBuilder(recipe=recipe, config=config.context_config(recipe))
+    builder = ContextBuilder(recipe=recipe, config=context or config.context_config(recipe))
     workspace = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
     if config.workspace or workspace.is_dir():
         builder = builder.with_workspace(workspace)

@@ -10,15 +10,21 @@ import pytest
 from mcp import Client
 
 import weft
+from talking import ME
 from weft.channels.bind import check_place, is_loopback
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
+from weft.config import Config
 
 TOOLS = [
-    *("search", "list_blocks", "read_block", "append_block", "replace_in_block", "write_block"),
+    *("ask", "search", "list_blocks", "read_block", "append_block", "replace_in_block", "write_block"),
     *("remember_fact", "list_facts", "insert_note", "search_notes", "build_context"),
 ]
 PERSON = "terminal:owner"
+
+
+def weft_config() -> Config:
+    return Config(recipe="weft")
 
 
 class Guest:
@@ -44,11 +50,10 @@ class Guest:
 @asynccontextmanager
 async def serving(path: Any = ":memory:") -> AsyncIterator[Guest]:
     async with await weft.open(path) as store:
-        builder = weft.ContextBuilder(recipe="weft").with_store(store).for_agent("weft")
-        builder = builder.for_sender("terminal", "owner")
-        server = make_server(store, builder.build, agent_id="weft", person=PERSON)
-        async with Client(server) as client:
+        app = await weft.connect(weft_config(), provider=weft.ScriptedProvider(["Hello."]), store=store)
+        async with Client(make_server(app, store, ME)) as client:
             yield Guest(client, store)
+        await app.close()
 
 
 async def test_every_tool_is_listed_with_what_it_does_and_whether_it_changes_anything() -> None:
@@ -195,7 +200,8 @@ def test_only_this_machine_is_served_without_a_token(host: str, here: bool) -> N
 
 async def test_serving_refuses_before_anything_listens() -> None:
     async with await weft.open(":memory:") as store:
-        server = make_server(store, weft.ContextBuilder().build, agent_id="weft", person=PERSON)
+        app = await weft.connect(weft_config(), provider=weft.ScriptedProvider(), store=store)
+        server = make_server(app, store, ME)
 
         with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
             await serve(server, host="0.0.0.0", port=0)  # noqa: S104 - it is refused

@@ -1,4 +1,4 @@
-"""Weft as an MCP server: agents of other programs use the memory of one agent, and see contexts built.
+"""Weft as an MCP server: other programs ask the assistant, use an agent's memory, and see contexts built.
 
 Whoever calls is that agent, never the system: the blocks' permissions hold, and a refusal is an answer with
 our sentence in it. `read_block` gives a version and `write_block` takes it as its base, so that a text that
@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
+from uuid import uuid4
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError as ToolRefusal
 from mcp.types import ToolAnnotations
 
 from weft.errors import StoreError, WeftError
-from weft.memory.store import MemoryStore
-from weft.store import people
-from weft.types.context import Context
+from weft.gateway.assistant import Assistant
+from weft.memory.base import Store
+from weft.providers.base import collected
+from weft.types.request import Caller, TurnRequest
 from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
@@ -28,19 +30,11 @@ _INSTRUCTIONS = (
     "about people. Search before you ask a person again, and write down what should last."
 )
 _MOST_HITS = 50
+_PREVIEW = "mcp-preview"
+"""The name of a session that is never created: a preview with one reads memory."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Kept(Protocol):
-    """What lasts, as far as it is needed here."""
-
-    @property
-    def memory(self) -> MemoryStore: ...
-
-    @property
-    def facts(self) -> people.Facts: ...
 
 
 # Without slots: the SDK reads the fields from the class to tell clients the shape of an answer.
@@ -85,6 +79,13 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Answer:
+    reply: str
+    session: str
+    turn: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Built:
     """A context and the short form of its receipt."""
 
@@ -100,11 +101,16 @@ class Built:
 class _Tools:
     """What can be called. The first sentence of each is what a model reads of it."""
 
-    def __init__(
-        self, kept: Kept, build: Callable[[str], Awaitable[Context]], agent_id: str, person: str
-    ) -> None:
-        self._memory, self._facts, self._build = kept.memory, kept.facts, build
-        self._agent_id, self._person = agent_id, person
+    def __init__(self, assistant: Assistant, store: Store, caller: Caller) -> None:
+        self._assistant, self._caller = assistant, caller
+        self._memory, self._facts = store.memory, store.facts
+        self._agent_id, self._person = caller.agent_id, caller.sender
+
+    async def ask(self, text: str, session: str = "") -> Answer:
+        """Ask the assistant; go on in a session by its id or a name of your own, or begin a new one."""
+        request = TurnRequest(text=text, caller=self._caller, session=session or uuid4().hex, commands=True)
+        reply = await collected(self._assistant.handle(request))
+        return Answer(reply=reply.text, session=reply.session_id, turn=reply.turn_id)
 
     async def search(self, query: str, limit: int = 10) -> Hits:
         """Search messages, memory blocks and notes; the best hit comes first."""
@@ -194,7 +200,8 @@ class _Tools:
 
     async def build_context(self, message: str) -> Built:
         """Build what a model would be shown for a message, with what it costs and what was left out."""
-        context = await self._build(message)
+        request = TurnRequest(text=message, caller=self._caller, session=_PREVIEW)
+        context = await self._assistant.preview(request)
         receipt = context.receipt
         return Built(
             text=context.to_prompt_string(),
@@ -211,14 +218,12 @@ class _Tools:
         )
 
 
-def make_server(
-    kept: Kept, build: Callable[[str], Awaitable[Context]], *, agent_id: str, person: str
-) -> MCPServer[None]:
-    """A server for the memory of one agent. `person` is whom facts are about unless somebody else is named.
+def make_server(assistant: Assistant, store: Store, caller: Caller) -> MCPServer[None]:
+    """Make a server for the memory of the caller's agent. Facts are about the caller unless it names another.
 
     It can be run once, over one transport: make a new one for each.
     """
-    tools = _Tools(kept, build, agent_id, person)
+    tools = _Tools(assistant, store, caller)
     server = MCPServer(
         "weft",
         title="Weft",
@@ -229,31 +234,33 @@ def make_server(
     # The memory is a closed world, and keeps the history of what is changed in it.
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     writes = ToolAnnotations(destructive_hint=False, open_world_hint=False)
-    server.add_tool(_told(tools.search), annotations=reads)
-    server.add_tool(_told(tools.list_blocks), annotations=reads)
-    server.add_tool(_told(tools.read_block), annotations=reads)
-    server.add_tool(_told(tools.append_block), annotations=writes)
-    server.add_tool(_told(tools.replace_in_block), annotations=writes)
-    server.add_tool(_told(tools.write_block), annotations=writes)
-    server.add_tool(_told(tools.remember_fact), annotations=writes)
-    server.add_tool(_told(tools.list_facts), annotations=reads)
-    server.add_tool(_told(tools.insert_note), annotations=writes)
-    server.add_tool(_told(tools.search_notes), annotations=reads)
-    server.add_tool(_told(tools.build_context), annotations=reads)
+    acts = ToolAnnotations(destructive_hint=False, open_world_hint=True)
+    server.add_tool(_with_refusals(tools.ask), annotations=acts)
+    server.add_tool(_with_refusals(tools.search), annotations=reads)
+    server.add_tool(_with_refusals(tools.list_blocks), annotations=reads)
+    server.add_tool(_with_refusals(tools.read_block), annotations=reads)
+    server.add_tool(_with_refusals(tools.append_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.replace_in_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.write_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.remember_fact), annotations=writes)
+    server.add_tool(_with_refusals(tools.list_facts), annotations=reads)
+    server.add_tool(_with_refusals(tools.insert_note), annotations=writes)
+    server.add_tool(_with_refusals(tools.search_notes), annotations=reads)
+    server.add_tool(_with_refusals(tools.build_context), annotations=reads)
     return server
 
 
-def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """The tool, with errors of ours as answers that the model reads."""
+def _with_refusals(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Return the tool with errors of ours as answers that the model reads."""
 
     @wraps(tool)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await tool(*args, **kwargs)
         except WeftError as error:
             raise ToolRefusal(str(error)) from error
 
-    return told
+    return called
 
 
 def _within(limit: int) -> int:

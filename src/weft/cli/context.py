@@ -28,12 +28,10 @@ from weft.cli.options import (
     settings,
     write,
 )
-from weft.compose import connect, vendor_model
+from weft.compose import connect, connect_anyway, vendor_model
 from weft.config import Config
-from weft.errors import ProviderError
 from weft.providers.scripted import ScriptedProvider
 from weft.types.context import Context
-from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
@@ -90,10 +88,7 @@ async def _build(config: Config, text: str) -> Context:
     provider = None
     if config.provider in wire.PROVIDERS:
         provider = ScriptedProvider(info=vendor_model(config.provider, config))
-    try:
-        assistant = await connect(config, provider=provider)
-    except ProviderError:
-        assistant = await connect(config, provider=ScriptedProvider(info=ModelInfo()))
+    assistant = await (connect(config, provider=provider) if provider else connect_anyway(config))
     try:
         return await assistant.context(text, caller=PERSON)
     finally:

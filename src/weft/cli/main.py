@@ -26,7 +26,7 @@ COMMANDS = {
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
     "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
-    "mcp": "Serve an agent's memory to other programs, over MCP.",
+    "mcp": "Serve the assistant and an agent's memory to other programs, over MCP.",
     "memory": "See and change what agents remember, with all its history.",
     "pair": "Let in the person who was given this code; without a code, list who is in.",
     "recipes": "List, show and check recipes.",

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import typer
@@ -15,11 +16,8 @@ from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
 from weft.cli.memory import DEFAULT_AGENT, Agent
 from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
-from weft.compose import make_builder, make_embedder
-from weft.compose import open as open_store
+from weft.compose import connect_anyway
 from weft.config import Config
-from weft.gateway.sanitize import clean
-from weft.types.context import Context
 
 app = typer.Typer()
 
@@ -42,7 +40,7 @@ def mcp(
     recipe: RecipeName = None,
     workspace: Workspace = None,
 ) -> None:
-    """Serve an agent's memory to other programs, over MCP."""
+    """Serve the assistant and an agent's memory to other programs, over MCP."""
     config = settings(recipe=recipe, workspace=workspace)
     token = os.environ.get("WEFT_TOKEN", "")
     if http:
@@ -63,18 +61,10 @@ async def _serve(config: Config, agent: str, place: _Place | None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         # The server over HTTP has its own way to end, and nothing of ours runs beside it.
         asyncio.get_running_loop().remove_signal_handler(number)
-    async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
-        builder = (
-            make_builder(config)
-            .with_store(store)
-            .for_agent(agent)
-            .for_sender(PERSON.channel, PERSON.sender_id)
-        )
-
-        async def build(text: str) -> Context:
-            return await builder.build(clean(text).text)
-
-        server = make_server(store, build, agent_id=agent, person=PERSON.sender)
+    assistant = await connect_anyway(config)
+    try:
+        caller = replace(PERSON, agent_id=agent)
+        server = make_server(assistant, await assistant.store.get(), caller)
         if place is None:
             # A thread waits for standard input and cannot be interrupted: Ctrl-C ends the process at once.
             # What was written is safe; nothing else needs an orderly end.
@@ -91,3 +81,5 @@ async def _serve(config: Config, agent: str, place: _Place | None) -> None:
             names=place.names,
             ready=lambda url: typer.echo(f"weft: serving {agent!r} at {url}", err=True),
         )
+    finally:
+        await assistant.close()

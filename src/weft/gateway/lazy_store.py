@@ -10,10 +10,13 @@ from weft.memory.base import Store
 
 
 class LazyStore:
-    """A store that is opened once, at its first use."""
+    """A store that is opened once, at its first use. One that is not ours is not closed."""
 
-    def __init__(self, path: Path | None, open_store: Callable[[], Awaitable[Store]]) -> None:
+    def __init__(
+        self, path: Path | None, open_store: Callable[[], Awaitable[Store]], *, is_ours: bool = True
+    ) -> None:
         self._path, self._open, self._opening = path, open_store, asyncio.Lock()
+        self._is_ours = is_ours
         self._store: Store | None = None
 
     async def find(self) -> Store | None:
@@ -30,5 +33,5 @@ class LazyStore:
             return self._store
 
     async def close(self) -> None:
-        if self._store is not None:
+        if self._store is not None and self._is_ours:
             await self._store.close()
