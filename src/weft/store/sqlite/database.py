@@ -325,5 +325,5 @@ _SENTENCES: dict[type[apsw.Error], str] = {
     apsw.FullError: "The disk of {path} is full: nothing was written; make room and try again.",
     apsw.ReadOnlyError: "{path} cannot be written to: check its permissions, or open a copy of it.",
     apsw.CantOpenError: "{path} cannot be opened: check that its folder exists and can be written to.",
-    apsw.CorruptError: "{path} is damaged: run `weft doctor` for details, and `weft restore PATH` with a backup.",
+    apsw.CorruptError: "{path} is damaged: `weft doctor` has details, `weft restore PATH` takes a backup.",
 }
