@@ -33,7 +33,7 @@ class SqliteStreams:
         return await self._database.read(work)
 
     async def begin(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None:
-        """Record the first look at a source. Its items are known from now on; those of another source are not."""
+        """Record the first look at a source. Its items are known from now on, those of another are not."""
 
         def work(db: apsw.Connection) -> None:
             db.execute(
