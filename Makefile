@@ -28,10 +28,11 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/build.py
 	$(BIN)/python benchmarks/store.py
 
-# The crash test with a thousand rounds, and the server killed a hundred times.
+# The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load.
 chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
 	WEFT_CHAOS_ROUNDS=100 $(BIN)/python -m pytest tests/behaviour/test_chaos.py
+	WEFT_BACKUP_ROUNDS=100 $(BIN)/python -m pytest tests/store/test_backup.py
 
 # A million random histories against the rules of every provider.
 fuzz: $(VENV)/.tested

@@ -180,9 +180,9 @@ class BackendStore:
 async def open(  # noqa: A001 - `weft.open` reads as what it does
     path_or_url: str | Path, *, embedder: Embedder | None = None
 ) -> Store:
-    """The store in a file, which is made if there is none; `":memory:"` lasts as long as it is open.
+    """Open the store in a file, which is created if there is none; `":memory:"` lasts as long as it is open.
 
-    With an embedder, searches look for meaning as well as for words.
+    With an embedder, searches go by meaning as well as by words.
 
     Raises:
         StoreError: the file cannot be used, and why.
@@ -207,7 +207,7 @@ async def restore(database: Path, backup: Path) -> Path | None:
 
 
 def make_folder(path: Path) -> None:
-    """Raises StoreError if it cannot be made."""
+    """Make a folder that only its owner may enter. Raises StoreError if it cannot be made."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

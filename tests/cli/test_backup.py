@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,38 @@ def test_of_many_backups_in_a_folder_the_newest_stay_and_other_files_too(home: P
     assert [len(report["removed"]) for report in reports] == [0, 1, 1]
     assert reports[1]["removed"] == [str(folder / "weft-20200101-000000-000000.db")]
     assert _messages(Path(reports[2]["path"])) == ["Ahoy"]
+
+
+@contextmanager
+def _serving(home: Path) -> Iterator[None]:
+    """Run `weft serve` from the moment when it is open."""
+    (home / "config.toml").write_text('provider = "scripted"\n[http]\nport = 0\n', "utf-8")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "weft", "serve"],
+        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    try:
+        assert any("http://127.0.0.1:" in line for line in server.stderr), "it ended before it was open"
+        yield
+    finally:
+        server.terminate()
+        server.wait(60)
+        server.stderr.close()
+
+
+def test_while_weft_serve_runs_a_backup_is_made_and_a_restore_is_refused(home: Path, tmp_path: Path) -> None:
+    with _serving(home):
+        made = _weft(home, "backup", str(tmp_path / "copy.db"))
+        refused = _weft(home, "restore", str(tmp_path / "copy.db"))
+    restored = _weft(home, "restore", str(tmp_path / "copy.db"))
+
+    assert (made.returncode, made.stderr) == (0, "")
+    assert _messages(tmp_path / "copy.db") == ["Ahoy"]
+    _is_refused(refused, 1, "is open in a program: stop `weft serve`")
+    assert (restored.returncode, restored.stderr) == (0, "")
 
 
 def _is_refused(done: "subprocess.CompletedProcess[str]", code: int, sentence: str) -> None:

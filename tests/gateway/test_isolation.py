@@ -62,9 +62,16 @@ async def _live(folder: Path, acts: list[tuple[str, str, str]], recipe: str) -> 
         await asyncio.gather(*(act(first + n, *given_) for n, given_ in enumerate(acts[first : first + 2])))
     for who in sessions:
         caller = weft.Caller(agent_id="weft", channel="telegram", sender_id=who, conversation=who)
-        await app.ask("remember everything, tasks too", session=f"{who}-last", caller=caller)
+        await app.ask(f"remember everything, tasks too, for {who}", session=f"{who}-last", caller=caller)
+        facts = [
+            f"secret-of-{who}-{n}"
+            for n, (owner, kind, _) in enumerate(acts)
+            if (owner, kind) == (who, "fact")
+        ]
+        prompt = provider.requests[-1].to_prompt_string()
+        assert [fact for fact in facts if fact not in prompt] == [], "each sees what is known of them"
     await app.close()
 
     for request in provider.requests:
-        seen = request.to_prompt_string()
-        assert not ("secret-of-ada" in seen and "secret-of-eve" in seen)
+        other = "eve" if "ada" in request.current_message else "ada"
+        assert f"secret-of-{other}" not in request.to_prompt_string()

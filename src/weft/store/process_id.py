@@ -1,7 +1,7 @@
-"""Which process holds something, and whether it still runs.
+"""The id of a process that stays unique, and whether that process still runs.
 
-A file in which a turn was begun may be opened by another process, or by the same program after a crash. An id
-that a later process was given again is told apart by when its process began.
+A database in which a turn began may be opened by another process, or by the same program after a crash. The
+system uses process ids again; the start time tells two processes with the same id apart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """This process, by a name that no other has, not even one that was forked from it."""
+    """Return a name of this process that no other has, not even one that was forked from it."""
     return _named(os.getpid())
 
 
@@ -23,7 +23,7 @@ def _named(pid: int) -> str:
 
 
 def is_running(owner: str) -> bool | None:
-    """Whether that process runs; None if it cannot be seen from here."""
+    """Return whether a process runs; None if it cannot be seen from here."""
     place, _, rest = owner.rpartition("/")
     place, _, pid = place.rpartition("/")
     if place != _place() or not pid.isdigit():
@@ -39,7 +39,7 @@ def is_running(owner: str) -> bool | None:
 
 @cache
 def _place() -> str:
-    """The machine, and on Linux the container: process ids mean nothing outside of it."""
+    """Return the machine, and on Linux the container: process ids mean nothing outside of it."""
     try:
         inside = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -48,9 +48,9 @@ def _place() -> str:
 
 
 def _began(pid: int) -> str:
-    """When a process began, as the kernel tells it; nothing where it does not."""
+    """Return the start time of a process as the kernel has it; empty where it has none."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return ""
-    return told.rpartition(")")[2].split()[19]
+    return status.rpartition(")")[2].split()[19]

@@ -1,7 +1,7 @@
 """Rules over what is stored that need no database: every backend follows them.
 
-They say when a task fires and when it is due again, when a turn counts as interrupted, which facts are taken,
-how long mail is kept, and how changes of memory are told.
+They say when a task fires and when it is due again, when a turn counts as interrupted, which facts are
+stored, how long mail is kept, and how changes of memory are told.
 """
 
 from __future__ import annotations

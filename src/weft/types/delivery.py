@@ -10,7 +10,7 @@ from weft.types.envelope import Inbound, Outbound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A message that was taken over from a channel, and its number here."""
+    """A message from the inbox, with its id there."""
 
     id: str
     message: Inbound
@@ -18,7 +18,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A message that must go out, its number here, and how often that was tried, this time included."""
+    """A message from the outbox, its id there, and the number of attempts, this one included."""
 
     id: str
     message: Outbound
@@ -27,7 +27,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denial:
-    """Somebody who was turned away: how often, why, and when they last tried. What they said is not kept."""
+    """Somebody who was refused: how often, why, and when they last tried. Their words are not stored."""
 
     channel: str
     sender: str
@@ -38,7 +38,7 @@ class Denial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
-    """Somebody who may come in, on one channel."""
+    """Somebody who is let in on one channel."""
 
     channel: str
     sender: str

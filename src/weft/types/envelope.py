@@ -1,4 +1,4 @@
-"""What channels carry: a message that comes in, and one that goes out."""
+"""Messages that channels carry, and items that streams have seen."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Kind = Literal["text", "edit", "unsupported", "notice"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound(Json):
-    """A message from somebody, in some place of some channel.
+    """A message from somebody, in a conversation of a channel.
 
-    `external_id` is the channel's own name for it: a message that comes twice is recognised by that. `kind`
-    says whether it is a plain message, a change of an earlier one, something that is no text, or a notice,
-    which nobody said: a stream tells it, and `origin` is where that has it from. `blocks` are the ids of
-    memory blocks that are shown with this message, and with no later one.
+    `external_id` is the channel's own id for it, by which a message that comes twice is recognized. `kind`
+    says whether it is a message, an edit of an earlier one, something that is not text, or a notice of a
+    stream; `origin` is where its text came from. `blocks` are the ids of memory blocks that are shown with
+    this message only.
     """
 
     channel: str
@@ -35,9 +35,9 @@ class Inbound(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbound(Json):
-    """A message to a place of a channel, in Markdown.
+    """A message to a conversation of a channel, in Markdown.
 
-    A channel that carries it in several parts was told before that so many of them have `arrived`.
+    `arrived`: number of parts that were delivered by an earlier attempt.
     """
 
     channel: str
@@ -48,10 +48,10 @@ class Outbound(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen(Json):
-    """What a stream knows of one thing that it saw, such as a file.
+    """An item that a stream has seen, such as a file.
 
-    `item` stands for its name and `digest` for its text; neither tells them. While `signature` stays the same
-    there is no need to look closer. It was told `times` times, and its text is in the block `block_id`.
+    `item` is a digest of its name and `digest` one of its text. While `signature` stays the same the item is
+    not read again. It was told `times` times, and its text is in the block `block_id`.
     """
 
     stream: str
@@ -63,5 +63,5 @@ class Seen(Json):
 
 
 def notice_id(stream: str, rest: str) -> str:
-    """The `external_id` of a notice: a stream tells each thing under a name of its own, and so only once."""
+    """Return the `external_id` of a notice: each thing that a stream tells has one, so it is told once."""
     return f"stream:{stream}:{rest}"

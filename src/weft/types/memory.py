@@ -1,4 +1,4 @@
-"""What is remembered: facts, summaries, tasks, activity, memory blocks and archived notes."""
+"""Facts, summaries, tasks, activity, memory blocks and archived notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing known about a person. One that has ended was replaced or forgotten."""
+    """One fact about a person. A fact that has ended was replaced or forgotten."""
 
     key: str
     value: str
@@ -21,7 +21,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What an earlier conversation was about."""
+    """A summary of an earlier conversation."""
 
     text: str
     created_at: datetime | None = None
@@ -29,7 +29,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Something to do for a person at a time."""
+    """Something to do for a person at a time, in the place it came from."""
 
     id: str
     text: str
@@ -43,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityEntry:
-    """Something that happened lately. `agent` is empty for the system's own events."""
+    """Something that happened. `agent` is empty for the system's own events."""
 
     at: datetime
     text: str
@@ -51,7 +51,7 @@ class ActivityEntry:
 
 
 class BlockType(StrEnum):
-    """What a memory block is for, and so when it is shown."""
+    """The purpose of a memory block, which decides when it is shown."""
 
     CORE = "core"
     WORKING = "working"
@@ -87,13 +87,13 @@ class RenderedBlock:
 
     @property
     def is_always_shown(self) -> bool:
-        """Whether every turn shows it; others are shown in a turn that names them."""
+        """Whether every turn shows the block; others are shown in a turn that names them."""
         return self.block_type == BlockType.CORE or (self.block_type == BlockType.WORKING and self.pinned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivalEntry:
-    """A note in the archive. The score is there when it was searched for."""
+    """A note in the archive. The score is set by a search."""
 
     id: str
     content: str
@@ -104,8 +104,10 @@ class ArchivalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockInfo:
-    """All about a block but its content. `version` is that of its newest change; when something in all of
-    its changes was made unreadable, `epoch` went up."""
+    """All about a block but its content.
+
+    `version` is that of its newest change. `epoch` goes up when a purge masks its changes.
+    """
 
     id: str
     agent_id: str
@@ -123,7 +125,7 @@ class BlockInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockVersion:
-    """One recorded change of a block: when, by whom, and whether it took an earlier one back.
+    """One recorded change of a block: its time, its author, and the change that it undoes, if any.
 
     An `overwrite` replaced the whole text without regard to what others had written.
     """
@@ -137,7 +139,7 @@ class BlockVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedBlock:
-    """A block that another agent shares, and what may be done with it."""
+    """A block that another agent shares, with the permission."""
 
     owner: str
     label: str
@@ -147,10 +149,10 @@ class SharedBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A text that is remembered, wherever it is kept: what an audit looks at.
+    """A remembered text, wherever it is stored, for an audit.
 
     `owner` is the agent, or the person of a fact; `name` is a block's label, a fact's key or a note's id.
-    `origin` is where the text came from: the operator's own words are trusted, all others are not.
+    `origin` is where the text came from: only the operator's own words are trusted.
     """
 
     kind: Literal["block", "fact", "note", "summary"]

@@ -19,7 +19,7 @@ class Recalled:
 
 
 class SearchMode(StrEnum):
-    """How a search looks: by words, by meaning, by both, or by what is there."""
+    """How a search works: by words, by meaning, by both, or by both where there is an embedder."""
 
     FTS = "fts"
     VECTOR = "vector"
@@ -28,7 +28,7 @@ class SearchMode(StrEnum):
 
 
 class SearchContentType(StrEnum):
-    """What a search looks at."""
+    """The kinds of things that are searched."""
 
     MESSAGES = "message"
     BLOCKS = "block"
@@ -37,7 +37,7 @@ class SearchContentType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """How, where and how much to search."""
+    """The mode of a search, the kinds of things that it covers, and the number of hits."""
 
     mode: SearchMode = SearchMode.AUTO
     content_types: tuple[SearchContentType, ...] = (
@@ -50,7 +50,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Something the store found, before it is ranked: where it is from, and how well its words match."""
+    """A possible hit before ranking. `words` and `meaning` say how well it matches by each."""
 
     source: SearchContentType
     id: str
@@ -64,7 +64,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearchResult:
-    """One hit. Larger scores are better; `parts` says what the score is made of, `mode` how it was found."""
+    """One hit. Larger scores are better; `parts` are the parts of the score, `mode` is how it was found."""
 
     source: SearchContentType
     id: str

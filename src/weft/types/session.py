@@ -15,7 +15,7 @@ _MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A logged message with its price, counted when it was written."""
+    """A logged message with its tokens, counted when it was written."""
 
     message: Message
     tokens: int
@@ -25,7 +25,7 @@ class Entry:
 class Tail:
     """The newest part of a conversation, oldest first, and how much lies before it.
 
-    Where messages are folded into a summary, `tokens_before` is what lies between them and these.
+    `tokens_before` does not count messages that are folded into a summary.
     """
 
     entries: Sequence[Entry] = ()
@@ -37,7 +37,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """A summary that stands for the messages from the first to the last of it. The log keeps them all."""
+    """A summary that stands for the messages from `first` to `last`. They all stay in the log."""
 
     first: int = 1
     last: int
@@ -47,7 +47,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation: who speaks with which agent, where, and since when."""
+    """One conversation of a person with an agent."""
 
     id: str
     channel: str = ""
@@ -61,9 +61,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRule:
-    """What makes two messages belong to one session, how long it waits, and what it is called.
+    """The rule by which messages belong to one session.
 
-    `ignore` names the part of (channel, conversation, sender) that does not count.
+    `ignore` names the part of (channel, conversation, sender) that does not count. A session that was idle
+    for `idle_minutes` is over. `id` is a pattern for the ids of sessions.
     """
 
     ignore: Literal["", "conversation", "sender"] = ""
@@ -76,7 +77,7 @@ class SessionRule:
         return (channel, conversation, "") if self.ignore == "sender" else (channel, conversation, sender)
 
     def goes_on(self, session: Session, now: datetime) -> bool:
-        """Whether a session is still the one to speak in: open, and not idle for too long."""
+        """Decide whether a session continues: it is open, and was not idle for too long."""
         if session.closed_at is not None:
             return False
         if self.idle_minutes is None or session.active_at is None:
@@ -84,16 +85,16 @@ class SessionRule:
         return now - session.active_at <= timedelta(minutes=self.idle_minutes)
 
     def id_for(self, channel: str, conversation: str, sender: str) -> str:
-        """The id this rule gives, such as `{channel}_{conversation}`, or an empty one."""
+        """Fill in the pattern for ids, such as `{channel}_{conversation}`; empty if there is none."""
         parts = {"channel": channel, "conversation": conversation, "sender": sender}
         return _MARK.sub(lambda mark: parts[mark[1]], self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTurn:
-    """A message whose turn did not end: its process is gone. `steps` is what was done for it by then.
+    """A turn that did not end because its process is gone. `steps` is what it did by then.
 
-    One that `is_known` was in the log before the turn began.
+    A message that `is_known` was in the log before the turn began.
     """
 
     id: str

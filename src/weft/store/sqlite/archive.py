@@ -1,4 +1,4 @@
-"""The archive: notes that are searched for, never shown unasked."""
+"""The archive: notes that are only shown when a search asks for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SqliteArchive:
         self._database = database
 
     async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str:
-        """Keep a note and give its id."""
+        """Store a note and return its id."""
         content = storable(content)
         if not content.strip():
             raise StoreError("The note is empty: say what to keep.")
@@ -40,7 +40,7 @@ class SqliteArchive:
         return await self._database.write(work)
 
     async def list(self, ids: Sequence[str]) -> dict[str, ArchivalEntry]:
-        """Notes by their ids."""
+        """Return notes by their ids."""
         query = (
             "select id, content, metadata, created_at from archive "
             "where id in (select value from json_each(?))"
@@ -49,7 +49,7 @@ class SqliteArchive:
         return {row[0]: _entry(row) for row in rows}
 
     async def delete(self, entry_id: str) -> bool:
-        """Forget a note; whether there was one."""
+        """Delete a note. Returns whether there was one."""
 
         def work(db: apsw.Connection) -> bool:
             unindex(db, ("archival", entry_id))

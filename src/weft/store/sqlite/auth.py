@@ -1,4 +1,4 @@
-"""Who may come in: people who were paired, and hashes of tokens. No secret is ever kept."""
+"""Who is let in: paired people, and programs with a token. Secrets are stored as hashes only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SqliteAuth:
         self._database = database
 
     async def offer_pairing(self, channel: str, sender: str) -> str:
-        """A code that lets this person in once the owner confirms it. An earlier code stops working."""
+        """Return a code that lets this person in once the owner confirms it. It replaces an earlier code."""
         code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
         row = (channel, sender, _hash(code), time.time() + CODE_MINUTES * 60)
         query = "insert or replace into auth_codes(channel, sender, hash, ends_at) values(?, ?, ?, ?)"
@@ -32,20 +32,18 @@ class SqliteAuth:
         return code
 
     async def confirm_pairing(self, code: str) -> Paired:
-        """Let the person in to whom the code was given.
+        """Pair the person who has this code.
 
         Raises:
-            StoreError: nobody was given this code, or it is too old.
+            StoreError: nobody has this code, or it is too old.
         """
 
         def work(db: apsw.Connection) -> Paired:
-            given = _hash(code.strip().upper())
-            found = db.execute(
-                "delete from auth_codes where hash = ? returning channel, sender, ends_at", (given,)
-            ).fetchone()
-            if found is None or found[2] < time.time():
+            query = "delete from auth_codes where hash = ? returning channel, sender, ends_at"
+            row: Any = db.execute(query, (_hash(code.strip().upper()),)).fetchone()
+            if row is None or row[2] < time.time():
                 raise StoreError("No one waits with this code: codes last 15 minutes, ask for a new one.")
-            channel, sender = str(found[0]), str(found[1])
+            channel, sender, _ = row
             pairing = "insert or replace into auth_pairings(channel, sender, at) values(?, ?, ?)"
             db.execute(pairing, (channel, sender, time.time()))
             return Paired(channel=channel, sender=sender)
@@ -57,13 +55,13 @@ class SqliteAuth:
         return bool(await self._database.read(lambda db: db.execute(query, (channel, sender)).get))
 
     async def paired(self) -> list[Paired]:
-        """Everyone who was let in, by channel."""
+        """Return all paired people, by channel."""
         query = "select channel, sender from auth_pairings order by 1, 2"
         rows = await self._database.read(lambda db: list(db.execute(query)))
         return [Paired(channel=channel, sender=sender) for channel, sender in rows]
 
     async def unpair(self, channel: str, sender: str) -> bool:
-        """Let somebody in no longer; whether they were."""
+        """Revoke a pairing. Returns whether it existed."""
 
         def work(db: apsw.Connection) -> bool:
             db.execute("delete from auth_pairings where channel = ? and sender = ?", (channel, sender))
@@ -72,7 +70,7 @@ class SqliteAuth:
         return await self._database.write(work)
 
     async def denied(self, *, limit: int = 100) -> list[Denial]:
-        """Who was turned away, the one who tried last before the others."""
+        """Return the people who were refused, the one who tried last before the others."""
         query = (
             "select channel, sender, why, count(*), max(at) from denials group by channel, sender, why "
             "order by 5 desc limit ?"
@@ -86,20 +84,19 @@ class SqliteAuth:
         ]
 
     async def new_token(self, name: str) -> str:
-        """A token for a program. It is shown here once and kept only as a hash; the name's old one ends."""
+        """Make a token for a program, in place of the old token of that name. Only its hash is stored."""
         token = f"weft_{secrets.token_urlsafe(32)}"
         query = "insert or replace into auth_tokens(name, hash, at) values(?, ?, ?)"
         await self._database.write(lambda db: db.execute(query, (name, _hash(token), time.time())).get)
         return token
 
     async def whose_token(self, token: str) -> str | None:
-        """The name a token was given under, or None. Hashes are compared, so timing tells nothing."""
+        """Return the name of a token, or None. Hashes are compared, so timing reveals nothing."""
         query = "select name from auth_tokens where hash = ?"
-        found = await self._database.read(lambda db: db.execute(query, (_hash(token),)).get)
-        return None if found is None else str(found)
+        return await self._database.read(lambda db: db.execute(query, (_hash(token),)).get)
 
     async def end_token(self, name: str) -> bool:
-        """Let a token work no longer; whether there was one."""
+        """Revoke a token. Returns whether it existed."""
 
         def work(db: apsw.Connection) -> bool:
             db.execute("delete from auth_tokens where name = ?", (name,))

@@ -79,10 +79,10 @@ def restore(database: Path, backup: Path) -> Path | None:
     if database.exists() and backup.samefile(database):
         raise ConfigError(f"{backup} is the database itself: name a file that `weft backup` wrote.")
     with _copied(backup, database) as copy, _locked(database):
-        kept = _move_away(database)
+        old = _move_away(database)
         copy.replace(database)
         _sync_folder(database.parent)
-    return kept
+    return old
 
 
 def _make(source: str, target: Path, progress: BackupProgress) -> tuple[Path, int]:
@@ -128,7 +128,7 @@ def _copy(db: apsw.Connection, copy: apsw.Connection, progress: BackupProgress |
         "journal_mode", "delete"
     )  # the copy is one file, and can be read where nothing can be written
     if trouble := problems(copy):
-        raise StoreError(f"The copy is damaged ({trouble[0]}), so it was not kept: run `weft doctor`.")
+        raise StoreError(f"The copy is damaged ({trouble[0]}), so it was deleted: run `weft doctor`.")
 
 
 @contextmanager
@@ -159,12 +159,12 @@ def _move_away(database: Path) -> Path | None:
     """Rename the database and its `-wal`; both are needed to read it."""
     if not database.exists():
         return None
-    kept = database.with_name(f"{database.name}.before-restore-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
+    old = database.with_name(f"{database.name}.before-restore-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
     for end in ("-wal", ""):
         with suppress(FileNotFoundError):
-            Path(f"{database}{end}").rename(f"{kept}{end}")
+            Path(f"{database}{end}").rename(f"{old}{end}")
     Path(f"{database}-shm").unlink(missing_ok=True)
-    return kept
+    return old
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,8 +1,8 @@
-"""Memory blocks on disk: what they are, every change of them, and who they are shared with.
+"""Memory blocks: their settings, all their changes, and with whom they are shared.
 
-A block's content is a chain of changes with a snapshot now and then. What a change is made of is not known
-here: it is merged by whoever writes it, so that no writer overwrites another. The rendered text is kept
-beside the chain when it is first read after a change, so that many edits in a row cost no text at all.
+The content of a block is a chain of changes with a snapshot now and then. The bytes of a change are opaque
+here: the memory merges them, so that no writer overwrites another. The rendered text is stored beside the
+chain when it is first read after a change, so that many edits in a row render nothing.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class SqliteBlocks:
         self._database = database
 
     async def create(self, info: BlockInfo, first: Change) -> str:
-        """Keep a new block. Raises StoreError if the agent has one of that label."""
+        """Store a new block. Raises StoreError if the agent has one of that label."""
 
         def work(db: apsw.Connection) -> str:
-            taken = "select exists(select 1 from blocks where agent_id = ? and label = ?)"
-            if db.execute(taken, (info.agent_id, info.label)).get:
+            exists = "select exists(select 1 from blocks where agent_id = ? and label = ?)"
+            if db.execute(exists, (info.agent_id, info.label)).get:
                 raise StoreError(
                     f"There is a block {info.label!r} already: edit it, or choose another label."
                 )
@@ -47,7 +47,7 @@ class SqliteBlocks:
             db.execute(
                 "insert into blocks(id, agent_id, label, description, block_type, schema, permission, "
                 "char_limit, pinned, created_at, updated_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (block_id, *_described(info), now, now),
+                (block_id, *_settings(info), now, now),
             )
             _record(db, block_id, first)
             return block_id
@@ -60,17 +60,17 @@ class SqliteBlocks:
         return None if row is None else _info(row)
 
     async def list(self, agent_id: str) -> builtins.list[BlockInfo]:
-        """An agent's own blocks, in the order in which they were made."""
+        """Return an agent's own blocks, oldest first."""
         query = f"select {_COLUMNS} from blocks where agent_id = ? order by created_at, id"
         return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query, (agent_id,))])]
 
     async def everyone(self) -> builtins.list[BlockInfo]:
-        """The blocks of all agents."""
+        """Return the blocks of all agents."""
         query = f"select {_COLUMNS} from blocks order by created_at, id"
         return [_info(row) for row in await self._database.read(lambda db: [*db.execute(query)])]
 
     async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
-        """Change some of what a block is, not what it holds; how it is shown may change too."""
+        """Change some settings of a block. Its text must be rendered again."""
         if not changes.keys() <= _SETTABLE:
             raise StoreError(f"A block has nothing to set called {sorted(changes.keys() - _SETTABLE)}.")
         columns = ", ".join(f"{name} = ?" for name in changes)
@@ -79,24 +79,23 @@ class SqliteBlocks:
         await self._database.write(lambda db: db.execute(query, (*values, time.time(), block_id)).get)
 
     async def stale(self, agent_id: str | None) -> builtins.list[BlockInfo]:
-        """Blocks that changed since their text was kept, of those an agent may read, or of everyone."""
         return await self._database.read(lambda db: _stale(db, agent_id))
 
     async def keep_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
-        """Keep the text of a block at a version, to be shown and searched; an older one changes nothing.
+        """Store and index the text of a block at a version.
 
-        Nor does the text of a block that has another schema now, or whose changes were made unreadable.
+        Nothing is stored if a newer text is there, or if the block has a new schema or was masked meanwhile.
         """
 
         def work(db: apsw.Connection) -> None:
             text, now = storable(rendered), time.time()
-            kept = db.execute(
+            row = db.execute(
                 "update blocks set rendered = ?, rendered_version = ? where id = ? and rendered_version < ? "
                 "and schema = ? and epoch = ? returning agent_id, label",
                 (text, version, info.id, version, dump_json(dict(info.schema)), info.epoch),
             ).fetchone()
-            if kept is not None:
-                index_text(db, ("block", info.id), f"{kept[1]}\n{text}", (str(kept[0]), "", ""), now)
+            if row is not None:
+                index_text(db, ("block", info.id), f"{row[1]}\n{text}", (str(row[0]), "", ""), now)
 
         await self._database.write(work)
 
@@ -110,22 +109,17 @@ class SqliteBlocks:
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> tuple[builtins.list[RenderedBlock], builtins.list[BlockInfo]]:
-        """Every block the agent may read as text, its own before those shared with it.
-
-        Where `named` is given, only those that every turn shows and those of these ids. Beside them are the
-        agent's blocks that changed since their text was kept.
-        """
-        shown = (
+        wanted = (
             "and (?2 is null or block_type = 'core' or (block_type = 'working' and pinned) "
             "or blocks.id in (select value from json_each(?2)))"
         )
         query = (
             "select id, label, description, block_type, permission, pinned, rendered, schema, '', "
-            f"created_at, rendered_version from blocks where agent_id = ?1 {shown} union all "
+            f"created_at, rendered_version from blocks where agent_id = ?1 {wanted} union all "
             "select blocks.id, label, description, block_type, block_shares.permission, pinned, rendered, "
             "schema, blocks.agent_id, created_at, rendered_version "
             "from block_shares join blocks on blocks.id = block_id "
-            f"where block_shares.agent_id = ?1 {shown} order by 9, 10, 1"
+            f"where block_shares.agent_id = ?1 {wanted} order by 9, 10, 1"
         )
         bound = (agent_id, None if named is None else json.dumps(sorted(named)))
 
@@ -135,16 +129,14 @@ class SqliteBlocks:
         return await self._database.read(work)
 
     async def chain(self, block_id: str) -> Chain:
-        """Everything that is stored of a block's content."""
+        """Return the stored content of a block."""
         return await self._database.read(lambda db: _chain(db, block_id))
 
     async def since(self, block_id: str, seq: int) -> builtins.list[Update]:
-        """The changes after one."""
+        """Return the changes after one."""
         return await self._database.read(lambda db: _since(db, block_id, seq))
 
     async def record(self, block_id: str, change: Change) -> tuple[int, int]:
-        """Keep a change as it is; its number, and that of the change before it."""
-
         def work(db: apsw.Connection) -> tuple[int, int]:
             before = _version(db, block_id)
             return _record(db, block_id, change), before
@@ -152,8 +144,6 @@ class SqliteBlocks:
         return await self._database.write(work)
 
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
-        """Keep a change that is made on top of everything, while nobody else can; its number."""
-
         def work(db: apsw.Connection) -> int:
             version = _version(db, block_id)
             moment = Moment(
@@ -167,7 +157,7 @@ class SqliteBlocks:
         return await self._database.write(work)
 
     async def keep_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None:
-        """Let a snapshot stand for all changes up to one; they stay for history."""
+        """Store a snapshot of all changes up to one. The changes stay for the history."""
         query = (
             "insert or replace into block_snapshots(block_id, seq, blob) "
             "select id, ?, ? from blocks where id = ? and epoch = ?"
@@ -176,11 +166,11 @@ class SqliteBlocks:
         await self._database.write(lambda db: db.execute(query, values).get)
 
     async def history(self, block_id: str) -> builtins.list[BlockVersion]:
-        """Every recorded change, oldest first."""
+        """Return all changes, oldest first."""
         return await self._database.read(lambda db: _history(db, block_id))
 
     async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
-        """The document's state before and after one change."""
+        """Return the state of the document before and after one change."""
         return await self._database.read(lambda db: _states(db, block_id, seq))
 
     async def share(self, block_id: str, agent_id: str, permission: Permission) -> None:
@@ -188,7 +178,7 @@ class SqliteBlocks:
         await self._database.write(lambda db: db.execute(query, (block_id, agent_id, permission.value)).get)
 
     async def unshare(self, block_id: str, agent_id: str) -> bool:
-        """Whether there was such a share."""
+        """End a share. Returns whether it existed."""
 
         def work(db: apsw.Connection) -> bool:
             db.execute("delete from block_shares where block_id = ? and agent_id = ?", (block_id, agent_id))
@@ -241,17 +231,17 @@ def _history(db: apsw.Connection, block_id: str) -> list[BlockVersion]:
 
 def _states(db: apsw.Connection, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
     query = "select before, after from block_updates where block_id = ? and seq = ?"
-    found = db.execute(query, (block_id, seq)).fetchone()
-    return None if found is None else (found[0], found[1])
+    row = db.execute(query, (block_id, seq)).fetchone()
+    return None if row is None else (row[0], row[1])
 
 
 def _chain(db: apsw.Connection, block_id: str) -> Chain:
-    found = db.execute("select seq, blob from block_snapshots where block_id = ?", (block_id,)).fetchone()
-    seq, snapshot = found or (0, None)
+    row = db.execute("select seq, blob from block_snapshots where block_id = ?", (block_id,)).fetchone()
+    seq, snapshot = row or (0, None)
     return Chain(snapshot=snapshot, seq=seq, updates=tuple(_since(db, block_id, seq)))
 
 
-def _described(info: BlockInfo) -> tuple[Any, ...]:
+def _settings(info: BlockInfo) -> tuple[Any, ...]:
     return (
         info.agent_id,
         storable(info.label),

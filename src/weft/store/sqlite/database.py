@@ -16,6 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -42,13 +43,14 @@ _GROUP = 256
 
 @dataclass(slots=True)
 class _Job(Generic[T]):
-    """One piece of work, and who waits for it. `deliver` runs on the waiting loop."""
+    """One piece of work, and the future that waits for it in its loop."""
 
     work: Work[T]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[T]
 
     def deliver(self, result: T | None, error: BaseException | None) -> None:
+        """Settle the future from another thread."""
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             self.loop.call_soon_threadsafe(self.settle, result, error)
 
@@ -62,21 +64,20 @@ class _Job(Generic[T]):
 
 
 class _JobFailed(Exception):
-    """One job of a group failed; which one is found out by doing them apart."""
+    """One job of a group failed; doing the jobs one by one shows which."""
 
 
 class Database:
-    """Connections to one file. `write` and `read` take a function that is given a connection."""
+    """Connections to one file. `write` and `read` take a function, and call it with a connection."""
 
     def __init__(self, path: str, tables: Sequence[Table] = TABLES) -> None:
         self.path, self.tables = path, tables
         self._in_memory = path == ":memory:"
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
-        self._idle: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
-        self._readers = 0
-        self._asked: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
-        self._reading: set[asyncio.Future[list[_Outcome]]] = set()
-        self._lock = threading.Lock()
+        self._reads: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
+        self._readers = ThreadPoolExecutor(READERS, "weft-store-read")
+        self._reader = threading.local()
+        self._connections: list[apsw.Connection] = []
         self._closed = False
         with translated(path):
             self._writer = connect(path)
@@ -85,7 +86,7 @@ class Database:
         self._thread.start()
 
     async def write(self, work: Work[T]) -> T:
-        """Run work in a transaction. When this returns, what it wrote is safe."""
+        """Run work in a transaction. When this returns, what the work wrote is on disk."""
         if self._closed:
             raise StoreError("The store is closed: open it again to use it.")
         loop = asyncio.get_running_loop()
@@ -101,28 +102,26 @@ class Database:
             raise StoreError("The store is closed: open it again to use it.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        asked = self._asked.get(loop)
-        if asked is None:
-            asked = self._asked[loop] = []
-            loop.call_soon(self._read_soon, loop)
-        asked.append(_Job(work, loop, future))
+        jobs = self._reads.get(loop)
+        if jobs is None:
+            jobs = self._reads[loop] = []
+            loop.call_soon(self._start_reading, loop)
+        jobs.append(_Job(work, loop, future))
         return await future
 
-    def _read_soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Hand what was asked for at this moment to a thread."""
-        asked = self._asked.pop(loop)
+    def _start_reading(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hand all reads of this moment to one thread."""
+        jobs = self._reads.pop(loop)
         try:
-            reading = loop.run_in_executor(None, self._read_all, asked)
-        except RuntimeError as error:  # there is no thread for it
-            for job in asked:
+            reading = loop.run_in_executor(self._readers, self._read_all, jobs)
+        except RuntimeError as error:  # no thread could be started
+            for job in jobs:
                 job.settle(None, error)
             return
-        self._reading.add(reading)
-        reading.add_done_callback(self._reading.discard)
-        reading.add_done_callback(lambda done: _settle_all(asked, done))
+        reading.add_done_callback(lambda done: _settle_all(jobs, done))
 
     async def compact(self) -> None:
-        """Write the file anew without what was deleted, and empty the log beside it."""
+        """Write the file anew without deleted pages, and empty the `-wal` beside it."""
         if not self._in_memory:
             await asyncio.to_thread(self._compact_now)
 
@@ -136,50 +135,39 @@ class Database:
             )
 
     async def close(self) -> None:
-        """Finish what was asked for, then let go of the file."""
+        """Finish all reads and writes, then close the file."""
         if self._closed:
             return
         self._closed = True
-        await asyncio.sleep(0)  # what was asked for a moment ago is with a thread now
-        if self._reading:
-            await asyncio.wait(self._reading)
+        await asyncio.sleep(0)  # reads of a moment ago are handed to a thread first
+        await asyncio.to_thread(self._readers.shutdown)
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
-        while self._readers:
-            self._idle.get().close()
-            self._readers -= 1
-        self._writer.close()
+        for connection in (*self._connections, self._writer):  # the last one moves the `-wal` into the file
+            connection.close()
 
     def _read_all(self, jobs: list[_Job[Any]]) -> list[_Outcome]:
-        connection = self._borrow()
-        try:
-            return [self._read_now(connection, job) for job in jobs]
-        finally:
-            self._idle.put(connection)
+        connection = getattr(self._reader, "connection", None)
+        if connection is None:
+            with translated(self.path):
+                connection = self._reader.connection = connect(self.path, read_only=True)
+            self._connections.append(connection)
+        return [self._read_now(connection, job) for job in jobs]
 
     def _read_now(self, connection: apsw.Connection, job: _Job[Any]) -> _Outcome:
         if job.future.cancelled():
             return None, None
         with translated(self.path), connection:
-            outcome = self._tried(job, connection)
+            outcome = self._outcome(job, connection)
         return outcome  # noqa: RET504 - returning inside would look as if the block could swallow an error
-
-    def _borrow(self) -> apsw.Connection:
-        with self._lock:
-            if self._idle.empty() and self._readers < READERS:
-                with translated(self.path):
-                    connection = connect(self.path, read_only=True)
-                self._readers += 1
-                return connection
-        return self._idle.get()
 
     def _write_forever(self) -> None:
         while group := self._next_group():
             self._commit(group)
-            group.clear()  # while this waits, it keeps nothing alive that was written
+            group.clear()  # a waiting thread must not keep alive what was written
 
     def _next_group(self) -> list[_Job[Any]]:
-        """What has piled up, at least one job; nothing, when the store closes."""
+        """Return the jobs that have piled up, at least one; none when the store closes."""
         group: list[_Job[Any]] = []
         while not group or (len(group) < _GROUP and not self._jobs.empty()):
             job = self._jobs.get()
@@ -191,7 +179,7 @@ class Database:
         return group
 
     def _commit(self, group: list[_Job[Any]]) -> None:
-        """One transaction for all. If a job fails all is undone and done again, each job undone alone."""
+        """Run all jobs in one transaction. If one fails, run them again so that only that one is undone."""
         try:
             try:
                 outcomes = self._transaction(group, self._together)
@@ -216,7 +204,7 @@ class Database:
         return outcomes
 
     def _together(self, group: list[_Job[Any]]) -> list[_Outcome]:
-        """Without a savepoint for each: the index writes itself out at every one."""
+        """Run jobs without a savepoint for each: the full-text index is written out at every savepoint."""
         try:
             return [(job.work(self._writer), None) for job in group]
         except Exception as error:
@@ -227,7 +215,7 @@ class Database:
 
     def _attempt(self, job: _Job[Any]) -> _Outcome:
         self._writer.execute("savepoint job")
-        result, error = self._tried(job, self._writer)
+        result, error = self._outcome(job, self._writer)
         if error is not None:
             if not self._writer.in_transaction:
                 raise error
@@ -235,17 +223,17 @@ class Database:
         self._writer.execute("release job")
         return result, error
 
-    def _tried(self, job: _Job[Any], connection: apsw.Connection) -> _Outcome:
-        """What came of a job; whoever asked for it is told of a failure."""
+    def _outcome(self, job: _Job[Any], connection: apsw.Connection) -> _Outcome:
+        """Run a job. A failure is part of the outcome, for the caller that waits for it."""
         try:
             with translated(self.path):
                 return job.work(connection), None
-        except Exception as error:  # noqa: BLE001 - it is handed on
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             return None, error
 
 
 def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> None:
-    """Tell everybody what was read for them, or why nothing could be."""
+    """Settle the futures of all jobs with what was read, or with the reason why nothing was."""
     if done.cancelled():
         for job in jobs:
             job.future.cancel()
@@ -288,15 +276,15 @@ def problems(db: apsw.Connection) -> list[str]:
 
 @cache
 def _vector_extension() -> str:
-    """Where the extension is. Importing its package would import numpy, which we do not need."""
-    found = find_spec("sqlite_vec")
-    if found is None or found.origin is None:
+    """Return the path of the extension. Importing its package would import numpy, which we do not need."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
         raise StoreError("The package sqlite-vec is missing: install Weft again.")
-    return str(Path(found.origin).parent / "vec0")
+    return str(Path(spec.origin).parent / "vec0")
 
 
 def _patience() -> Callable[[int], bool]:
-    """Wait for another process a random moment at a time: SQLite's own steps let one starve."""
+    """Make a busy handler that waits random moments: with SQLite's own steps one process can starve."""
     started = [0.0]
 
     def wait(attempts: int) -> bool:
@@ -312,7 +300,7 @@ def _patience() -> Callable[[int], bool]:
 
 @contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Turns SQLite's errors into one sentence with a remedy."""
+    """Turn SQLite's errors into one sentence with a remedy."""
     try:
         yield
     except apsw.Error as error:
@@ -323,7 +311,7 @@ def translated(path: str) -> Iterator[None]:
 
 
 def explain(error: apsw.Error, path: str) -> str:
-    """What an error of SQLite means for a person."""
+    """Say what an error of SQLite means for a person."""
     for kind, sentence in _SENTENCES.items():
         if isinstance(error, kind):
             return sentence.format(path=path)
@@ -337,5 +325,5 @@ _SENTENCES: dict[type[apsw.Error], str] = {
     apsw.FullError: "The disk of {path} is full: nothing was written; make room and try again.",
     apsw.ReadOnlyError: "{path} cannot be written to: check its permissions, or open a copy of it.",
     apsw.CantOpenError: "{path} cannot be opened: check that its folder exists and can be written to.",
-    apsw.CorruptError: "{path} is damaged: restore a copy, or run `weft doctor` for details.",
+    apsw.CorruptError: "{path} is damaged: `weft doctor` has details, `weft restore PATH` takes a backup.",
 }

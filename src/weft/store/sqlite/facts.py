@@ -1,4 +1,4 @@
-"""What is known about people, with what was known before."""
+"""Facts about people, with their history."""
 
 from __future__ import annotations
 
@@ -31,12 +31,10 @@ class SqliteFacts:
         by_model: bool = False,
         source: tuple[str, int] | None = None,
     ) -> None:
-        """Keep a fact; the value it had stays in its history.
-
-        `source` is the message that it came from: a session and the message's number in it.
+        """Store a fact; its earlier value stays in its history.
 
         Raises:
-            StoreError: it is not worth keeping, and why.
+            StoreError: the fact is not worth storing, and why.
         """
         key, value = storable(key.strip()), storable(value.strip())
         check_fact(key, value, by_model=by_model)
@@ -58,18 +56,17 @@ class SqliteFacts:
 
     async def find(self, sender: str, key: str) -> str | None:
         query = f"select value from facts where person = {_PERSON} and key = ?2 and ended_at is null"
-        found = await self._database.read(lambda db: db.execute(query, (sender, key)).get)
-        return None if found is None else str(found)
+        return await self._database.read(lambda db: db.execute(query, (sender, key)).get)
 
     async def get(self, sender: str, key: str) -> str:
-        """Raises StoreError if there is none of that key."""
-        found = await self.find(sender, key)
-        if found is None:
+        """Return the value of a fact. Raises StoreError if there is none of that key."""
+        value = await self.find(sender, key)
+        if value is None:
             raise StoreError(f"Nothing is known of {sender!r} under {key!r}: `weft memory` shows what is.")
-        return found
+        return value
 
     async def list(self, sender: str) -> builtins.list[Fact]:
-        """Facts of a person, sorted by key."""
+        """Return the facts of a person, sorted by key."""
         query = (
             f"select key, value, created_at, ended_at from facts where person = {_PERSON} "
             "and ended_at is null order by key"
@@ -79,7 +76,7 @@ class SqliteFacts:
         ]
 
     async def history(self, sender: str, key: str) -> builtins.list[Fact]:
-        """Every value a key has had, oldest first."""
+        """Return every value that a key has had, oldest first."""
         query = (
             f"select key, value, created_at, ended_at from facts where person = {_PERSON} and key = ?2 "
             "order by created_at, id"
@@ -88,11 +85,11 @@ class SqliteFacts:
         return [_fact(row) for row in rows]
 
     async def delete(self, sender: str, key: str) -> bool:
-        """Forget a fact; whether there was one."""
+        """End a fact; its history stays. Returns whether there was one."""
         return await self._database.write(lambda db: _end(db, sender, key, time.time()))
 
     async def link(self, sender: str, person: str) -> None:
-        """Let a sender count as the same person as another: they share facts from now on."""
+        """Join a sender to a person: they share facts from now on."""
 
         def work(db: apsw.Connection) -> None:
             target = db.execute(f"select {_PERSON}", (person,)).get

@@ -1,7 +1,7 @@
-"""The index over everything that can be searched: full text, and whose it is.
+"""The full-text index over everything that can be searched.
 
-Each text is indexed once under the names of those who may find it. Scripts without spaces are indexed by
-pairs of characters, so that one index serves all of them.
+Each text is indexed once, with words that stand for its owners. Scripts without spaces are indexed by pairs
+of characters, so that one index serves all scripts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def index_message(
     session: tuple[str, str, str],
     at: float,
 ) -> None:
-    """Index what a person or the assistant said; tools' results and system texts are not searched."""
+    """Index a message of a person or the assistant. Tools' results and system texts are not searched."""
     if message.role in _INDEXED_ROLES and message.content.strip():
         agent_id, channel, sender = session
         owner = (agent_id, f"{channel}:{sender}", session_id)
@@ -44,7 +44,7 @@ def index_text(
         "insert into items(source, ref, agent_id, sender, session_id, at) values(?, ?, ?, ?, ?, ?)",
         (*what, *owner, at),
     )
-    # A block can be found by those it is shared with: they look for it by its id.
+    # Agents that a block is shared with search for it by its id.
     names = (*owner[:2], what[1] if what[0] == "block" else "")
     scope = " ".join(scope_word(name) for name in names if name)
     db.execute(
@@ -54,19 +54,19 @@ def index_text(
 
 
 def unindex(db: apsw.Connection, what: tuple[str, str]) -> None:
-    found = db.execute("select id from items where source = ? and ref = ?", what).get
-    if found is not None:
-        db.execute("delete from items_fts where rowid = ?", (found,))
-        db.execute("delete from items where id = ?", (found,))
+    item = db.execute("select id from items where source = ? and ref = ?", what).get
+    if item is not None:
+        db.execute("delete from items_fts where rowid = ?", (item,))
+        db.execute("delete from items where id = ?", (item,))
 
 
 def indexable(text: str) -> str:
-    """The text as it is indexed: runs without spaces become pairs, all else stays."""
+    """Return the text to index: runs without spaces become pairs, all else stays."""
     if text.isascii():
         return text
     return " ".join(" ".join(pairs(word)) if is_unspaced(word) else word for word in words(text))
 
 
 def scope_word(owner: str) -> str:
-    """A word that stands for an owner, so that the index itself leaves out what is not theirs."""
+    """Return a word that stands for an owner, so that the index itself leaves out what is not theirs."""
     return "o" + blake2b(owner.encode("utf-8", "replace"), digest_size=10).hexdigest() + "x"

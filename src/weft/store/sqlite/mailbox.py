@@ -1,6 +1,6 @@
-"""What came in and what must go out.
+"""The mailbox: messages that came in and messages that must go out.
 
-A message is here before its channel is told that it arrived, and an answer before it is sent.
+A message is stored before its channel hears that it arrived, and an answer before it is sent.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class SqliteMailbox:
         self._database = database
 
     async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None:
-        """Keep a message that came in; its id, or None if it is known already.
+        """Store a message that came in. Returns its id, or None if it is known already.
 
-        What a stream tells is kept together with that it was told.
+        A notice of a stream is stored together with the items that it tells.
         """
 
         def work(db: apsw.Connection) -> str | None:
@@ -42,7 +42,7 @@ class SqliteMailbox:
         return await self._database.write(work)
 
     async def refuse(self, inbox_id: str, why: str) -> None:
-        """Forget what somebody said who may not, and remember that they tried."""
+        """Delete the text of a message from somebody who is not let in, and record the attempt."""
 
         def work(db: apsw.Connection) -> None:
             who = db.execute("select channel, sender from inbox where id = ?", (inbox_id,)).fetchone()
@@ -57,11 +57,11 @@ class SqliteMailbox:
         await self._database.write(work)
 
     async def answer(self, inbox_id: str, text: str) -> None:
-        """End a message that needed no turn, such as a command, with an answer that must go out."""
+        """Answer a message that needed no turn, such as a command."""
         await self._database.write(lambda db: answer(db, inbox_id, text))
 
     async def waiting(self) -> list[Waiting]:
-        """Messages that were taken over and whose work was not begun, oldest first."""
+        """Return stored messages on which no work has begun, oldest first."""
         query = (
             "select id, channel, external_id, conversation, sender, text, name, kind, origin, blocks "
             "from inbox where state = 'new' order by created_at, id"
@@ -86,20 +86,19 @@ class SqliteMailbox:
         ]
 
     async def put(self, message: Outbound, *, task_id: str = "") -> None:
-        """Keep a message that must go out."""
+        """Store a message that must go out."""
         await self._database.write(lambda db: put(db, message, task_id=task_id))
 
     async def due(
         self, now: float, channels: Collection[str], *, busy: Collection[tuple[str, str]] = ()
     ) -> list[Delivery]:
-        """What must go out by now over these channels, oldest first. It is marked: nobody sends it twice.
+        """Return the messages to send now over these channels, oldest first, and mark them as being sent.
 
-        Of what goes to one place it is only the first: the next one waits until that has arrived. To a place
-        that is `busy` (a channel and a conversation) something is on its way.
+        Of several messages to one place only the first is returned: the next one waits for it. A place that
+        is `busy` (a channel and a conversation) gets none.
         """
-
         among, elsewhere = json.dumps(sorted(channels)), json.dumps([json_array(*place) for place in busy])
-        # Who looks every second takes the write lock only if there is something to mark.
+        # This is called every second: it takes the write lock only if there is something to mark.
         waits = (
             "select exists(select 1 from outbox where state = 'pending' and next_at <= ? "
             "and channel in (select value from json_each(?)))"
@@ -126,18 +125,18 @@ class SqliteMailbox:
         return await self._database.write(work)
 
     async def sent(self, delivery_id: str) -> None:
-        """It has arrived; only that it did is kept."""
+        """Record that a message has arrived, and delete its text."""
         query = "update outbox set state = 'sent', sent_at = ?, text = null where id = ?"
         await self._database.write(lambda db: db.execute(query, (time.time(), delivery_id)).get)
 
     async def again(self, delivery_id: str, at: float, *, arrived: int = 0) -> None:
-        """It did not arrive, or only the first parts of it did, and is tried again later."""
+        """Schedule another attempt. `arrived`: number of parts delivered before the failure."""
         query = "update outbox set state = 'pending', next_at = ?, arrived = max(arrived, ?) where id = ?"
         row = (at, arrived, delivery_id)
         await self._database.write(lambda db: db.execute(query, row).get)
 
     async def undeliverable(self, delivery_id: str, *, note: str = "") -> None:
-        """It did not arrive and never will, or nobody knows; its text stays here. A note may go out."""
+        """Give a message up; its text stays. A note may be sent to the same place."""
 
         def work(db: apsw.Connection) -> None:
             query = "update outbox set state = 'failed' where id = ? returning channel, conversation"
@@ -159,9 +158,9 @@ class SqliteMailbox:
         await self._database.write(work)
 
     async def doubtful(self, channels: Collection[str], *, note: str = "") -> list[Delivery]:
-        """What was being sent when a process died: nobody knows whether it arrived.
+        """Return messages that were being sent when a process died, and give them up.
 
-        Each is told once, and the note goes out to where it went.
+        Nobody can know whether they arrived. The note is sent to where each went.
         """
 
         def work(db: apsw.Connection) -> list[Delivery]:
@@ -179,12 +178,12 @@ class SqliteMailbox:
 
 
 def json_array(*texts: str) -> str:
-    """Texts as SQLite's function of that name writes them."""
+    """Write texts as SQLite's function of that name does."""
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
 
 
 def receive(db: apsw.Connection, message: Inbound) -> str | None:
-    """Keep a message that came in, inside a transaction; its id, or None if it is known already."""
+    """Store a message that came in, inside a transaction. Returns its id, or None if it is known already."""
     inbox_id = new_id()
     db.execute(
         "insert or ignore into inbox(id, channel, external_id, conversation, sender, text, name, "
@@ -207,12 +206,12 @@ def receive(db: apsw.Connection, message: Inbound) -> str | None:
 
 
 def begin(db: apsw.Connection, inbox_id: str) -> None:
-    """The work for a message begins."""
+    """Record that work on a message begins, inside a transaction."""
     db.execute("update inbox set state = 'running' where id = ?", (inbox_id,))
 
 
 def answer(db: apsw.Connection, inbox_id: str, text: str) -> None:
-    """The work for a message is done, and its answer must go out."""
+    """Record that work on a message is done, and store its answer, inside a transaction."""
     where = "select channel, conversation from inbox where id = ? and state <> 'done'"
     place = db.execute(where, (inbox_id,)).fetchone()
     if place is None:
@@ -225,7 +224,7 @@ def answer(db: apsw.Connection, inbox_id: str, text: str) -> None:
 
 
 def put(db: apsw.Connection, message: Outbound, *, inbox_id: str = "", task_id: str = "") -> None:
-    """Keep a message that must go out, inside a transaction."""
+    """Store a message that must go out, inside a transaction."""
     now = time.time()
     db.execute(
         "insert into outbox(id, inbox_id, task_id, channel, conversation, text, state, next_at, created_at) "

@@ -1,4 +1,4 @@
-"""The log: append-only, every message counted when it is written."""
+"""The message log: append-only, every message counted when it is written."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class SqliteMessages:
         self._database = database
 
     async def append(self, session_id: str, *messages: Message) -> None:
-        """Write messages behind the others, all of them or none."""
+        """Append messages, all of them or none."""
         if messages:
             prices = [COUNTERS["exact"].message(message) for message in messages]
             await self._database.write(lambda db: append_messages(db, session_id, messages, prices))
 
     async def newest(self, session_id: str, n: int) -> list[Message]:
-        """The last n messages, oldest first."""
+        """Return the last n messages, oldest first."""
         query = f"select {MESSAGE_COLUMNS} from messages where session_id = ? order by seq desc limit ?"
         rows = await self._database.read(lambda db: list(db.execute(query, (session_id, max(n, 0)))))
         return [message_from(row) for row in reversed(rows)]
@@ -42,20 +42,18 @@ class SqliteMessages:
         return [message_from(row) for row in rows]
 
     async def between(self, session_id: str, first: int, last: int) -> list[Message]:
-        """Messages by their numbers, counted from 1, both included."""
         where = "session_id = ? and seq between ? and ?"
         query = f"select {MESSAGE_COLUMNS} from messages where {where} order by seq"
         rows = await self._database.read(lambda db: list(db.execute(query, (session_id, first, last))))
         return [message_from(row) for row in rows]
 
     async def fold(self, session_id: str) -> Fold | None:
-        """The newest summary of the beginning of a conversation."""
         query = "select last, text, created_at from folds where session_id = ? order by last desc limit 1"
         row: Any = await self._database.read(lambda db: db.execute(query, (session_id,)).fetchone())
         return None if row is None else Fold(last=row[0], text=row[1], at=moment(row[2]))
 
     async def add_fold(self, session_id: str, fold: Fold) -> None:
-        """Keep a summary. The messages that it stands for stay in the log."""
+        """Store a summary. The messages that it stands for stay in the log."""
         row = (session_id, fold.last, storable(fold.text), time.time())
         await self._database.write(
             lambda db: (
@@ -81,7 +79,7 @@ class SqliteMessages:
 def append_messages(
     db: apsw.Connection, session_id: str, messages: Sequence[Message], prices: Sequence[int]
 ) -> None:
-    """Write messages inside a transaction, with their sums and their place in the index."""
+    """Append messages inside a transaction, with their running sums, and index them."""
     session = db.execute(
         "select agent_id, channel, sender from sessions where id = ?", (session_id,)
     ).fetchone()
@@ -111,7 +109,7 @@ def append_messages(
 
 
 class _Reach(NamedTuple):
-    """How far back a tail goes: to a number, and within limits."""
+    """How far back a tail goes: to a message number, and within limits."""
 
     session_id: str
     after: int
@@ -120,7 +118,7 @@ class _Reach(NamedTuple):
 
 
 def _tail(db: apsw.Connection, counter: Counter, reach: _Reach) -> Tail:
-    """Pages from the end until a limit is passed: the cost does not grow with what is not shown."""
+    """Read pages from the end until a limit is passed: the cost does not grow with the rest of the log."""
     total = _SUMS[counter.name]
     session_id, after, max_tokens, max_messages = reach
     folded = 0
@@ -131,45 +129,45 @@ def _tail(db: apsw.Connection, counter: Counter, reach: _Reach) -> Tail:
         f"select {MESSAGE_COLUMNS}, tokens, seq, {total} from messages "
         "where session_id = ? and seq < ? and seq > ? order by seq desc limit ?"
     )
-    found: list[_Found] = []
+    rows: list[_Row] = []
     spent, before = 0, 1 << 62
     while True:
         page = list(db.execute(query, (session_id, before, after, _PAGE)))
         for row in page:
-            found.append(_found(row, counter))
-            spent += found[-1].entry.tokens
-            if _passed(spent, max_tokens) or _passed(len(found), max_messages):
-                return _cut(found, after, folded)
+            rows.append(_row(row, counter))
+            spent += rows[-1].entry.tokens
+            if _passed(spent, max_tokens) or _passed(len(rows), max_messages):
+                return _tail_of(rows, after, folded)
         if len(page) < _PAGE:
-            return _cut(found, after, folded)
+            return _tail_of(rows, after, folded)
         before = page[-1][-2]
 
 
-class _Found(NamedTuple):
-    """An entry with its number, and what all up to it cost."""
+class _Row(NamedTuple):
+    """An entry with its number, and the tokens of all messages up to it."""
 
     entry: Entry
     seq: int
     total: int
 
 
-def _found(row: Any, counter: Counter) -> _Found:
-    """Tokens were counted when the message was written; characters are counted now, which costs nothing."""
+def _row(row: Any, counter: Counter) -> _Row:
+    # Tokens were counted when the message was written; counting characters now costs nothing.
     message = message_from(row[:9])
-    return _Found(Entry(message, counter.message(message) if counter.chars_per_token else row[-3]), *row[-2:])
+    return _Row(Entry(message, counter.message(message) if counter.chars_per_token else row[-3]), *row[-2:])
 
 
 def _passed(amount: int, limit: int | None) -> bool:
     return limit is not None and amount > limit
 
 
-def _cut(found: list[_Found], after: int, folded: int) -> Tail:
-    """From the newest to the oldest, as a tail from the oldest to the newest."""
-    if not found:
+def _tail_of(rows: list[_Row], after: int, folded: int) -> Tail:
+    """Make a tail of rows that are sorted from the newest to the oldest."""
+    if not rows:
         return Tail(messages_before=after, messages_folded=after, tokens_folded=folded)
-    oldest = found[-1]
+    oldest = rows[-1]
     return Tail(
-        entries=[each.entry for each in reversed(found)],
+        entries=[row.entry for row in reversed(rows)],
         messages_before=oldest.seq - 1,
         tokens_before=oldest.total - oldest.entry.tokens - folded,
         messages_folded=after,

@@ -1,4 +1,4 @@
-"""Everything that is remembered, of everyone, as an audit looks at it."""
+"""Everything that is remembered of everyone, for an audit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from weft.store.sqlite.database import Database
 from weft.store.sqlite.rows import moment
 from weft.types.memory import Remembered
 
-# A block is the operator's own if nobody else ever wrote to it; making it empty is no writing. What a stream
-# puts into one is written by the system, but comes from elsewhere.
+# A block is the operator's own if nobody else ever wrote to it; its creation does not count. The text of a
+# stream is written by the system, but comes from elsewhere.
 _ALL = """
     select 'block', agent_id, label, rendered,
         coalesce((
@@ -34,7 +34,7 @@ class SqliteRemembered:
         self._database = database
 
     async def all(self) -> list[Remembered]:
-        """Blocks, facts, notes and summaries. Messages are what was said, not what is remembered."""
+        """Return blocks, facts, notes and summaries. Messages are the log, and not remembered text."""
         rows = await self._database.read(lambda db: [*db.execute(_ALL)])
         return [
             Remembered(

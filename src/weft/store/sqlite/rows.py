@@ -1,4 +1,4 @@
-"""Between values and columns."""
+"""Conversions between values and columns."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def new_id() -> str:
-    """A short id that sorts by the time it was made: milliseconds, then chance."""
+    """Make a short id that sorts by its time: milliseconds, then random digits."""
     return f"{int(time.time() * 1000):011x}{secrets.token_hex(5)}"
 
 
 def storable(text: str) -> str:
-    """Text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
+    """Make text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -34,14 +34,14 @@ def moment(stamp: float | None) -> datetime | None:
 
 
 def stamp(when: datetime | None) -> float | None:
-    """Seconds since 1970; a time without a zone is UTC."""
+    """Return seconds since 1970; a time without a zone is UTC."""
     if when is None:
         return None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def message_columns(message: Message) -> tuple[Any, ...]:
-    """The columns of a message, in the order of MESSAGE_COLUMNS. What is empty is null."""
+    """Return the values for MESSAGE_COLUMNS; empty ones are null."""
     return (
         storable(message.role),
         storable(message.content),
@@ -56,20 +56,20 @@ def message_columns(message: Message) -> tuple[Any, ...]:
 
 
 def message_from(row: Sequence[Any]) -> Message:
-    """A message from the columns of MESSAGE_COLUMNS."""
+    """Make a message of the values of MESSAGE_COLUMNS."""
     role, content, calls, call_id, tool_name, timestamp, origin, parts, data = row
     if not (calls or call_id or tool_name or timestamp or parts or data):
         return Message(role=role, content=content, origin=origin)
     return Message(
         role=role,
         content=content,
-        tool_calls=tuple(from_dict(ToolCall, call, where="tool call") for call in _plain(calls) or ()),
+        tool_calls=tuple(from_dict(ToolCall, call, where="tool call") for call in _parsed(calls) or ()),
         tool_call_id=call_id,
         tool_name=tool_name,
         timestamp=datetime.fromisoformat(timestamp) if timestamp else None,
         origin=origin,
-        parts=tuple(_plain(parts) or ()),
-        provider_data=_plain(data) or {},
+        parts=tuple(_parsed(parts) or ()),
+        provider_data=_parsed(data) or {},
     )
 
 
@@ -77,5 +77,5 @@ def _json(data: Sequence[Any] | Mapping[str, Any]) -> str | None:
     return dump_json(data) if data else None
 
 
-def _plain(text: str | None) -> Any:
+def _parsed(text: str | None) -> Any:
     return json.loads(text) if text else None

@@ -1,7 +1,7 @@
-"""Finding candidates: what matches the words of a query, among what its owner may find.
+"""Search by words, within a scope.
 
-Words are never taken as query syntax: each is quoted. Common words are left out, a word that ends in `*`
-finds all that begin so, and a query in a script without spaces is cut into pairs as the index is.
+Each word of a query is quoted, so that none is read as query syntax. Common words are left out, a word that
+ends in `*` matches all words that begin so, and a script without spaces is cut into pairs as in the index.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _RANKED = """
     order by score limit ?
 """
 _NAMED = f"""
-    select {ITEM}, -(found.value ->> 1) as score, null
-    from json_each(:found) as found join items on items.id = found.value ->> 0
+    select {ITEM}, -(hit.value ->> 1) as score, null
+    from json_each(:hits) as hit join items on items.id = hit.value ->> 0
     where {MAY_FIND}
     order by score desc, items.id limit :limit
 """
@@ -51,25 +51,24 @@ class SqliteSearch:
     async def candidates(
         self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
     ) -> list[Candidate]:
-        """The best matches by words, best first. No telling word in the query: nothing."""
+        """Return the best matches, best first; nothing if the query has no words."""
         match = fts_query(query)
         if not match or limit <= 0 or not sources:
             return []
         return await self._database.read(lambda db: _best(db, match, scope, sources, limit))
 
     async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
-        """What was said in a sender's other conversations."""
         scope = Scope(owner=sender, without_session=without_session)
         return await self.candidates(query, scope, sources=(SearchContentType.MESSAGES,), limit=limit)
 
 
 def fts_query(query: str) -> str:
-    """A query for the index: every telling word quoted, any of them may match."""
+    """Write a query for the index: every significant word quoted, any of them may match."""
     prefixes = {word.rstrip("*").lower() for word in query.split() if len(word) > 1 and word.endswith("*")}
-    found = words(query)
-    telling = [word for word in found if word not in STOP_WORDS] or found
+    all_words = words(query)
+    significant = [word for word in all_words if word not in STOP_WORDS] or all_words
     terms: list[str] = []
-    for word in dict.fromkeys(telling):
+    for word in dict.fromkeys(significant):
         if is_unspaced(word):
             terms += [f'"{pair}"' if len(pair) > 1 else f'"{pair}" *' for pair in _query_pairs(word)]
         else:
@@ -82,7 +81,7 @@ def _query_pairs(word: str) -> list[str]:
 
 
 def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:
-    """What `MAY_FIND` asks for."""
+    """Return the values of the parameters in `MAY_FIND`."""
     return {
         "sources": json.dumps([source.value for source in sources]),
         "everyone": int(scope.everyone),
@@ -94,19 +93,19 @@ def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str
 def _best(
     db: apsw.Connection, match: str, scope: Scope, sources: Sequence[SearchContentType], limit: int
 ) -> list[Candidate]:
-    """The index ranks first and the best are looked at; if too many of those do not count, more are."""
+    """Rank by the index first, then check the best; if too many of those are out of scope, check more."""
     values = {**scope_values(scope, sources), "limit": limit, "match": _scoped(db, match, scope)}
-    looks = limit
+    checked = limit
     while True:
-        found = [(row[0], row[1]) for row in db.execute(_RANKED, (values["match"], looks))]
-        rows = list(db.execute(_NAMED, {**values, "found": json.dumps(found)}))
-        if len(rows) >= limit or len(found) < looks:
+        hits = [(row[0], row[1]) for row in db.execute(_RANKED, (values["match"], checked))]
+        rows = list(db.execute(_NAMED, {**values, "hits": json.dumps(hits)}))
+        if len(rows) >= limit or len(hits) < checked:
             return [candidate_from(row) for row in rows]
-        looks *= 8
+        checked *= 8
 
 
 def _scoped(db: apsw.Connection, match: str, scope: Scope) -> str:
-    """The query within what the owner may find, so that the index itself leaves the rest out."""
+    """Add the scope to a query, so that the index itself leaves the rest out."""
     if scope.everyone:
         return f"text:({match})"
     shares = db.execute("select distinct block_id from block_shares where agent_id = ?", (scope.owner,))

@@ -1,4 +1,4 @@
-"""Which conversation a message belongs to."""
+"""Sessions, and the conversations that they are bound to."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SqliteSessions:
         agent_id: str = "",
         rule: SessionRule = PLAIN_RULE,
     ) -> Session:
-        """The open session of this conversation, or a new one if there is none or it has been idle."""
+        """Return the open session of this conversation, or a new one if there is none or it was idle."""
 
         def work(db: apsw.Connection) -> Session:
-            found = _bound(db, rule.key(channel, conversation, sender))
-            if found is not None and rule.goes_on(found, datetime.now(UTC)):
-                return found
-            if found is not None:
-                _close(db, found.id)
+            session = _bound(db, rule.key(channel, conversation, sender))
+            if session is not None and rule.goes_on(session, datetime.now(UTC)):
+                return session
+            if session is not None:
+                _close(db, session.id)
             return _new(db, (channel, conversation, sender), agent_id, rule)
 
         return await self._database.write(work)
@@ -46,20 +46,19 @@ class SqliteSessions:
     async def find_either(
         self, name: str, channel: str, sender: str, *, rule: SessionRule = PLAIN_RULE
     ) -> tuple[Session | None, Session | None]:
-        """The session that has this name as its id, and the one that a conversation of this name is in."""
         key = rule.key(channel, name, sender)
         return await self._database.read(lambda db: (_find(db, name), _bound(db, key)))
 
     async def find_open(
         self, channel: str, conversation: str, sender: str, *, rule: SessionRule = PLAIN_RULE
     ) -> Session | None:
-        """The open session of this conversation, if there is one and it has not been idle."""
+        """Return the open session of this conversation, if there is one and it was not idle."""
         key = rule.key(channel, conversation, sender)
-        found = await self._database.read(lambda db: _bound(db, key))
-        return found if found is not None and rule.goes_on(found, datetime.now(UTC)) else None
+        session = await self._database.read(lambda db: _bound(db, key))
+        return session if session is not None and rule.goes_on(session, datetime.now(UTC)) else None
 
     async def reopen(self, session_id: str, *, rule: SessionRule = PLAIN_RULE) -> Session:
-        """Go on with a session, in the place of the one that its conversation is in now.
+        """Open a closed session again, in the place of the session that its conversation is in now.
 
         Raises:
             StoreError: there is none of that id.
@@ -68,9 +67,9 @@ class SqliteSessions:
         key = rule.key(session.channel, session.conversation, session.sender)
 
         def work(db: apsw.Connection) -> None:
-            now = _bound(db, key)
-            if now is not None and now.id != session_id:
-                _close(db, now.id)
+            current = _bound(db, key)
+            if current is not None and current.id != session_id:
+                _close(db, current.id)
             db.execute(
                 "update sessions set closed_at = null, active_at = ? where id = ?", (time.time(), session_id)
             )
@@ -89,7 +88,7 @@ class SqliteSessions:
         rule: SessionRule = PLAIN_RULE,
         session_id: str = "",
     ) -> Session:
-        """A fresh session, bound to this conversation from now on; it may be given an id."""
+        """Make a session and bind this conversation to it. An import brings its id."""
 
         def work(db: apsw.Connection) -> Session:
             key = rule.key(channel, conversation, sender)
@@ -103,24 +102,23 @@ class SqliteSessions:
         return await self._database.write(work)
 
     async def get(self, session_id: str) -> Session:
-        """Raises StoreError if there is none of that id."""
-        found = await self.find(session_id)
-        if found is None:
+        """Return a session. Raises StoreError if there is none of that id."""
+        session = await self.find(session_id)
+        if session is None:
             raise StoreError(f"There is no session {session_id!r}: `weft sessions list` shows them.")
-        return found
+        return session
 
     async def find(self, session_id: str) -> Session | None:
         return await self._database.read(lambda db: _find(db, session_id))
 
     async def list(self, *, limit: int = 1000) -> list[Session]:
-        """Sessions, the one last used first."""
+        """Return sessions, the one last used first."""
         query = f"select {_COLUMNS} from sessions order by active_at desc, id desc limit ?"
         return [
             _session(row) for row in await self._database.read(lambda db: list(db.execute(query, (limit,))))
         ]
 
     async def unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
-        """Sessions with messages, not used since then, that have no summary yet; oldest first."""
         query = (
             f"select {_COLUMNS} from sessions where active_at < ? "
             "and exists(select 1 from messages where session_id = sessions.id) "
@@ -131,8 +129,6 @@ class SqliteSessions:
         return [_session(row) for row in rows]
 
     async def close_idle(self, session_id: str, before: float) -> bool:
-        """End a session that nobody has used since then, and in which no turn runs; whether it is ended."""
-
         def work(db: apsw.Connection) -> bool:
             idle = db.execute(
                 "select exists(select 1 from sessions where id = ?1 and (closed_at is not null "
@@ -147,7 +143,7 @@ class SqliteSessions:
         return await self._database.write(work)
 
     async def close(self, session_id: str) -> None:
-        """End a session. Raises StoreError if there is none of that id."""
+        """Close a session. Raises StoreError if there is none of that id."""
         await self.get(session_id)
         await self._database.write(lambda db: _close(db, session_id))
 
@@ -158,7 +154,7 @@ def _find(db: apsw.Connection, session_id: str) -> Session | None:
 
 
 def _bound(db: apsw.Connection, key: tuple[str, str, str]) -> Session | None:
-    """The session that a conversation is in, open or closed."""
+    """Return the session that a conversation is bound to, open or closed."""
     row = db.execute(
         f"select {_COLUMNS} from sessions where id = (select session_id from bindings "
         "where channel = ? and conversation = ? and sender = ?)",
@@ -185,10 +181,10 @@ def _new(
 
 
 def _free_id(db: apsw.Connection, wanted: str) -> str:
-    """The id, with a number behind it if an earlier session has it already."""
-    taken = "select exists(select 1 from sessions where id = ?)"
+    """Return the id, with a number behind it if an earlier session has it already."""
+    exists = "select exists(select 1 from sessions where id = ?)"
     session_id, number = wanted, 1
-    while db.execute(taken, (session_id,)).get:
+    while db.execute(exists, (session_id,)).get:
         number += 1
         session_id = f"{wanted}_{number}"
     return session_id

@@ -1,6 +1,6 @@
-"""What streams have seen already, so that nothing is told twice and nothing is missed in between.
+"""What streams have seen already, so that each thing is told exactly once.
 
-Neither names nor texts are here, only what stands for them: there is nothing to forget when a text is purged.
+Names and texts are stored as digests only, so that a purge has nothing to do here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SqliteStreams:
         self._database = database
 
     async def seen(self, stream: str, source: str) -> dict[str, Seen] | None:
-        """What a stream has seen, by item; None if it never looked at that source."""
+        """Return what a stream has seen, by item; None if it never read that source."""
 
         def work(db: apsw.Connection) -> dict[str, Seen] | None:
             query = "select exists(select 1 from streams where name = ? and source = ?)"
@@ -33,7 +33,7 @@ class SqliteStreams:
         return await self._database.read(work)
 
     async def begin(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None:
-        """The first look at a source: what is there is known from now on, and what was elsewhere is not."""
+        """Record the first look at a source. Its items are known from now on, those of another are not."""
 
         def work(db: apsw.Connection) -> None:
             db.execute(
@@ -50,7 +50,7 @@ class SqliteStreams:
         await self._database.write(lambda db: save(db, seen))
 
     async def is_waiting(self, stream: str) -> bool:
-        """Whether something that a stream told is still to be answered."""
+        """Return whether a notice of the stream is not answered yet."""
         query = (
             "select exists(select 1 from inbox where state <> 'done' and kind = 'notice' "
             "and substr(external_id, 1, length(?1)) = ?1)"
@@ -59,7 +59,7 @@ class SqliteStreams:
         return bool(await self._database.read(lambda db: db.execute(query, (mark,)).get))
 
     async def oldest_blocks(self, stream: str, keep: int) -> list[str]:
-        """The ids of the blocks of a stream besides the newest so many."""
+        """Return the ids of all blocks of a stream but the newest `keep`."""
         query = (
             "select block_id from stream_items where stream = ? and block_id <> '' "
             "order by at desc, item limit -1 offset ?"
@@ -67,13 +67,13 @@ class SqliteStreams:
         return [row[0] for row in await self._database.read(lambda db: [*db.execute(query, (stream, keep))])]
 
     async def forget_block(self, block_id: str) -> None:
-        """A block is gone; what it was made from is still known."""
+        """Forget the block of an item. The item itself stays known."""
         query = "update stream_items set block_id = '' where block_id = ? and block_id <> ''"
         await self._database.write(lambda db: db.execute(query, (block_id,)).get)
 
 
 def save(db: apsw.Connection, seen: Iterable[Seen]) -> None:
-    """Keep what was seen, inside a transaction. A block and a count that were kept before stay."""
+    """Store items inside a transaction. A block and a count that were stored before stay."""
     now = time.time()
     for one in seen:
         db.execute(

@@ -1,4 +1,4 @@
-"""What earlier conversations were about."""
+"""Summaries of earlier conversations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SqliteSummaries:
         await self._database.write(lambda db: db.execute(query, row).get)
 
     async def recent(self, channel: str, sender: str, limit: int = 3) -> list[Summary]:
-        """The newest first."""
+        """Return summaries, newest first."""
         query = (
             "select text, created_at from summaries where channel = ? and sender = ? "
             "order by created_at desc, id desc limit ?"
@@ -30,7 +30,7 @@ class SqliteSummaries:
         return [Summary(text=text, created_at=moment(at)) for text, at in rows]
 
     async def delete(self, summary_id: int) -> bool:
-        """Forget a summary; whether there was one."""
+        """Delete a summary. Returns whether there was one."""
 
         def work(db: apsw.Connection) -> bool:
             db.execute("delete from summaries where id = ?", (summary_id,))

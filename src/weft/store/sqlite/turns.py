@@ -1,4 +1,4 @@
-"""Turns: a message from the moment it came until its answer is in the log, and the receipt of that."""
+"""Turns: a message from its arrival until its answer is in the log, and the receipt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.types.session import OpenTurn
 
 
 class _Ending(NamedTuple):
-    """How a turn ends: what is said to who waits for it, and what is kept of it."""
+    """How a turn ends: its state, the reply that goes out, and what is stored of it."""
 
     state: str
     reply: str
@@ -38,10 +38,10 @@ class SqliteTurns:
         self._database = database
 
     async def begin(self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False) -> str:
-        """Keep a message before anything is done with it; the turn's id.
+        """Store a message before anything is done with it. Returns the id of its turn.
 
-        If it came from the inbox, whatever ends the turn also answers it there. One that is known is in the
-        log already, because the turn goes on with what an earlier one began.
+        If the message came from the inbox, the end of the turn also answers it there. A message that
+        `is_known` is in the log already, because the turn continues an earlier one.
         """
         turn_id = new_id()
         row = (turn_id, session_id, storable(text), this_process(), time.time(), inbox_id or None, is_known)
@@ -59,9 +59,9 @@ class SqliteTurns:
         return turn_id
 
     async def step(self, turn_id: str, *messages: Message, inbox_ids: Sequence[str] = ()) -> None:
-        """Keep what a turn did so far: calls before they are made, results as they come.
+        """Store what a turn did so far: calls before they run, results as they come.
 
-        Messages of the inbox that became part of the turn need no answer of their own any more.
+        Messages of the inbox that became part of the turn need no answer of their own.
         """
         rows = [storable(message.to_json()) for message in messages]
 
@@ -77,21 +77,20 @@ class SqliteTurns:
         await self._database.write(work)
 
     async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
-        """The whole exchange into the log, with its receipt: all of it or nothing, and only once.
+        """Append the whole exchange to the log and store its receipt: all of it or nothing, and only once.
 
         Raises:
             StoreError: the turn has ended already.
         """
-        kept = storable(receipt.to_json())
-        ratio = (receipt.model, receipt.ratio)
-        await self._end(turn_id, _Ending("done", reply, receipt=kept, ratio=ratio), messages)
+        text, ratio = storable(receipt.to_json()), (receipt.model, receipt.ratio)
+        await self._end(turn_id, _Ending("done", reply, receipt=text, ratio=ratio), messages)
 
     async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
-        """Give a turn up; what it did goes into the log. Without anything done its message stays here."""
+        """Give a turn up, and append what it did to the log. If it did nothing, its message stays here."""
         await self._end(turn_id, _Ending("failed", reply, error=storable(error)), messages)
 
     async def interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
-        """Turns whose process is gone, oldest first."""
+        """Return turns whose process is gone, oldest first."""
         query = (
             "select turns.id, session_id, turns.text, turns.created_at, owner, "
             "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id "
@@ -110,7 +109,7 @@ class SqliteTurns:
                     origin=origin,
                     is_known=bool(is_known),
                     at=moment(began),
-                    steps=tuple(Message.from_json(str(told)) for (told,) in db.execute(steps, (turn_id,))),
+                    steps=tuple(Message.from_json(str(step)) for (step,) in db.execute(steps, (turn_id,))),
                 )
                 for turn_id, session, text, began, owner, origin, is_known in rows
                 if is_interrupted(is_running(owner), began, time.time())
@@ -119,7 +118,7 @@ class SqliteTurns:
         return await self._database.read(work)
 
     async def settle(self, turn_id: str, *messages: Message, reply: str = "") -> bool:
-        """Put an interrupted turn into the log as it is. False if somebody else did so meanwhile."""
+        """Append an interrupted turn to the log as it is. Returns False if another process did so already."""
         try:
             await self._end(turn_id, _Ending("interrupted", reply), messages)
         except StoreError:
@@ -127,25 +126,25 @@ class SqliteTurns:
         return True
 
     async def ratio(self, model: str) -> float | None:
-        """How many of a model's tokens one of ours was when it last said so."""
+        """Return how many of a model's tokens one of ours is, by its last report."""
         query = "select ratio from ratios where model = ?"
         return await self._database.read(lambda db: db.execute(query, (model,)).get)
 
     async def get(self, turn_id: str) -> Receipt:
-        """Raises StoreError if there is none of that id."""
-        found = await self.find(turn_id)
-        if found is None:
+        """Return the receipt of a turn. Raises StoreError if there is none."""
+        receipt = await self.find(turn_id)
+        if receipt is None:
             raise StoreError(f"There is no turn {turn_id!r} with a receipt: `weft turns` lists them.")
-        return found
+        return receipt
 
     async def find(self, turn_id: str) -> Receipt | None:
-        """The receipt of a turn that was answered."""
+        """Return the receipt of a turn that was answered."""
         query = "select receipt from turns where id = ?"
-        found = await self._database.read(lambda db: db.execute(query, (storable(turn_id),)).get)
-        return None if found is None else Receipt.from_json(str(found))
+        text = await self._database.read(lambda db: db.execute(query, (storable(turn_id),)).get)
+        return None if text is None else Receipt.from_json(str(text))
 
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
-        """The ids of a session's turns that were answered, newest first."""
+        """Return the ids of a session's turns that were answered, newest first."""
         query = (
             "select id from turns where session_id = ? and receipt is not null "
             "order by created_at desc, id desc limit ?"
@@ -155,9 +154,9 @@ class SqliteTurns:
         ]
 
     async def keep_result(self, session_id: str, tool: str, content: str) -> str:
-        """Keep the whole of a result that is too long to be shown; its id.
+        """Store the whole of a result that is too long to be shown. Returns its id.
 
-        A NUL is replaced, because SQLite takes it for the end of a text.
+        A NUL is replaced, because it ends a text for SQLite.
         """
         result_id = new_id()
         row = (result_id, session_id, storable(tool), sendable(content)[0], time.time())
@@ -166,7 +165,7 @@ class SqliteTurns:
         return result_id
 
     async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
-        """A part of a result, counted in characters from 0, and how long it is as a whole.
+        """Return a part of a result, counted in characters from 0, and the length of the whole.
 
         Raises:
             StoreError: this session has no such result.
@@ -183,24 +182,25 @@ class SqliteTurns:
 
         def work(db: apsw.Connection) -> None:
             query = "select session_id, state, inbox_id from turns where id = ?"
-            found = db.execute(query, (turn_id,)).fetchone()
-            if found is None or found[1] != "running":
+            row: Any = db.execute(query, (turn_id,)).fetchone()
+            session_id, state, inbox_id = row or ("", "", None)
+            if state != "running":
                 raise StoreError(f"The turn {turn_id!r} has ended already: nothing was written twice.")
             if messages:
-                append_messages(db, found[0], messages, prices)
+                append_messages(db, session_id, messages, prices)
             db.execute(
                 "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, "
                 "text = iif(?, null, text) where id = ?",
                 (ending.state, ending.error, ending.receipt, time.time(), bool(messages), turn_id),
             )
-            if found[2]:
-                inbox_id, failed = str(found[2]), ending.state == "failed"
+            if inbox_id:
+                failed = ending.state == "failed"
                 again = end_order(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
-            model, learned = ending.ratio
-            if model and learned is not None:
+            model, ratio = ending.ratio
+            if model and ratio is not None:
                 query = "insert or replace into ratios(model, ratio) values(?, ?)"
-                db.execute(query, (storable(model), learned))
+                db.execute(query, (storable(model), ratio))
 
         await self._database.write(work)

@@ -1,8 +1,8 @@
-"""Finding by meaning: a look at one bit per number first, then an exact one at the best.
+"""Search by meaning: one bit per number is compared first, then the exact vectors of the best.
 
 A vector of 256 numbers is a kilobyte, its signs are 32 bytes: all signs are compared, and only the vectors of
-the best are read. Vectors are derived: they can be thrown away and made again, and only those of one embedder
-are kept.
+the best are read. Vectors are derived: they can be deleted and computed again. Only those of one embedder are
+stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.store.sqlite.search import ITEM, MAY_FIND, TEXT, candidate_from, scope
 from weft.types.search import Candidate, SearchContentType
 
 OVERSAMPLE = 16
-"""How many are compared exactly for each one that is wanted: signs alone mistake what is close."""
+"""How many vectors are compared exactly for each hit that is wanted: signs alone are too coarse."""
 
 _NEAREST = f"""
     with near as (
@@ -52,7 +52,7 @@ class SqliteVectors:
         self._database = database
 
     async def missing(self, embedder: str, limit: int) -> list[tuple[int, str]]:
-        """Texts that have no vector of this embedder yet. Vectors of another one are forgotten."""
+        """Return texts that have no vector of this embedder yet. Vectors of another embedder are deleted."""
         if await self._database.read(lambda db: db.execute("select name from embedder").get) != embedder:
             await self._database.write(lambda db: _start(db, embedder))
         query = f"select items.id, {TEXT} from items where embedded = 0 order by items.id limit ?"
@@ -60,7 +60,7 @@ class SqliteVectors:
         return [(item, text or "") for item, text in rows]
 
     async def keep(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Keep vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
+        """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
 
         def work(db: apsw.Connection) -> None:
             if db.execute("select name from embedder").get != embedder:
@@ -79,7 +79,7 @@ class SqliteVectors:
         limit: int,
         also: Sequence[Candidate] = (),
     ) -> list[Candidate]:
-        """What is closest in meaning, closest first; `also` is compared in any case."""
+        """Return what is closest in meaning, closest first; `also` is compared in any case."""
         values = {
             **scope_values(scope, sources),
             "vector": vector,
@@ -102,11 +102,10 @@ def _start(db: apsw.Connection, embedder: str) -> None:
 
 
 def _keep(db: apsw.Connection, item: int, vector: bytes) -> None:
-    found = db.execute(
-        "select source, agent_id, sender, session_id from items where id = ?", (item,)
-    ).fetchone()
-    if found is not None:
-        source, *owners = found
+    query = "select source, agent_id, sender, session_id from items where id = ?"
+    row = db.execute(query, (item,)).fetchone()
+    if row is not None:
+        source, *owners = row
         db.execute("insert or replace into vectors(item_id, vector) values(?, ?)", (item, vector))
         db.execute(
             "insert or replace into vector_signs(item_id, source, agent, sender, session, signs) "
@@ -117,5 +116,5 @@ def _keep(db: apsw.Connection, item: int, vector: bytes) -> None:
 
 
 def _key(owner: str) -> int:
-    """A number that stands for a name, so that the signs lie close together; the name is checked after."""
+    """Return a number that stands for a name: rows of signs stay small. The name itself is checked after."""
     return int.from_bytes(blake2b(owner.encode("utf-8", "replace"), digest_size=8).digest(), signed=True)
