@@ -60,7 +60,7 @@ async def test_text_is_replaced_or_the_model_learns_that_it_is_not_there(store: 
 async def turn_of(store: weft.Store) -> weft.Caller:
     """A caller whose model was shown all blocks of iris."""
     blocks = await store.memory.rendered_blocks("iris")
-    return replace(IRIS, shown={block.label: block for block in blocks})
+    return replace(IRIS, shown_blocks={block.label: block for block in blocks})
 
 
 async def test_a_rewrite_is_a_change_of_what_the_model_was_shown(store: weft.Store) -> None:

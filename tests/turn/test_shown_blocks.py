@@ -44,4 +44,4 @@ async def test_what_others_write_while_the_model_thinks_survives_its_rewrite() -
         _, rewritten, refused = (m.content for m in provider.requests[-1].steps if m.role == "tool")
         assert rewritten.endswith("others changed it too. It reads:\nrye\nmilk\ntea\n")
         assert "you were not shown the block 'aside'" in refused
-        assert turn.caller.shown == {}
+        assert turn.caller.shown_blocks == {}

@@ -1,8 +1,8 @@
-"""Weft as an MCP server: agents of other programs use the memory of one agent, and see contexts built.
+"""Weft as an MCP server: other programs use the memory of one agent and build contexts.
 
-Whoever calls is that agent, never the system: the blocks' permissions hold, and a refusal is an answer with
-our sentence in it. `read_block` gives a version and `write_block` takes it as its base, so that a text that
-is written back later keeps what others wrote in between, even if the server was started anew meanwhile.
+A client acts as that agent, never as the system: the permissions of blocks hold, and a refusal is an answer
+with our sentence in it. `read_block` gives a version and `write_block` takes it as its base: a text that is
+written back later keeps what others wrote in between, even if the server was restarted meanwhile.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Built:
 
 
 class _Tools:
-    """What can be called. The first sentence of each is what a model reads of it."""
+    """The tools. A model reads the docstring of each."""
 
     def __init__(
         self, kept: Kept, build: Callable[[str], Awaitable[Context]], agent_id: str, person: str
@@ -109,11 +109,11 @@ class _Tools:
     async def search(self, query: str, limit: int = 10) -> Hits:
         """Search messages, memory blocks and notes; the best hit comes first."""
         options = SearchOptions(limit=_within(limit))
-        found = await self._memory.search(self._agent_id, query, options)
+        results = await self._memory.search(self._agent_id, query, options)
         return Hits(
             hits=[
                 Hit(source=hit.source, id=hit.id, text=hit.content, score=round(hit.score, 4))
-                for hit in found
+                for hit in results
             ]
         )
 
@@ -184,11 +184,11 @@ class _Tools:
 
     async def search_notes(self, query: str, limit: int = 10) -> Hits:
         """Search the notes in the archive; the best hit comes first."""
-        found = await self._memory.search_archival(self._agent_id, query, _within(limit))
+        notes = await self._memory.search_archival(self._agent_id, query, _within(limit))
         return Hits(
             hits=[
                 Hit(source="archival", id=note.id, text=note.content, score=round(note.score, 4))
-                for note in found
+                for note in notes
             ]
         )
 
@@ -214,7 +214,7 @@ class _Tools:
 def make_server(
     kept: Kept, build: Callable[[str], Awaitable[Context]], *, agent_id: str, person: str
 ) -> MCPServer[None]:
-    """A server for the memory of one agent. `person` is whom facts are about unless somebody else is named.
+    """Make a server for the memory of one agent. Facts are about `person` unless another is named.
 
     It can be run once, over one transport: make a new one for each.
     """
@@ -229,31 +229,31 @@ def make_server(
     # The memory is a closed world, and keeps the history of what is changed in it.
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     writes = ToolAnnotations(destructive_hint=False, open_world_hint=False)
-    server.add_tool(_told(tools.search), annotations=reads)
-    server.add_tool(_told(tools.list_blocks), annotations=reads)
-    server.add_tool(_told(tools.read_block), annotations=reads)
-    server.add_tool(_told(tools.append_block), annotations=writes)
-    server.add_tool(_told(tools.replace_in_block), annotations=writes)
-    server.add_tool(_told(tools.write_block), annotations=writes)
-    server.add_tool(_told(tools.remember_fact), annotations=writes)
-    server.add_tool(_told(tools.list_facts), annotations=reads)
-    server.add_tool(_told(tools.insert_note), annotations=writes)
-    server.add_tool(_told(tools.search_notes), annotations=reads)
-    server.add_tool(_told(tools.build_context), annotations=reads)
+    server.add_tool(_with_refusals(tools.search), annotations=reads)
+    server.add_tool(_with_refusals(tools.list_blocks), annotations=reads)
+    server.add_tool(_with_refusals(tools.read_block), annotations=reads)
+    server.add_tool(_with_refusals(tools.append_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.replace_in_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.write_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.remember_fact), annotations=writes)
+    server.add_tool(_with_refusals(tools.list_facts), annotations=reads)
+    server.add_tool(_with_refusals(tools.insert_note), annotations=writes)
+    server.add_tool(_with_refusals(tools.search_notes), annotations=reads)
+    server.add_tool(_with_refusals(tools.build_context), annotations=reads)
     return server
 
 
-def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """The tool, with errors of ours as answers that the model reads."""
+def _with_refusals(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Turn errors of ours into answers that the model reads."""
 
     @wraps(tool)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await tool(*args, **kwargs)
         except WeftError as error:
             raise ToolRefusal(str(error)) from error
 
-    return told
+    return run
 
 
 def _within(limit: int) -> int:

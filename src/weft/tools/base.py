@@ -18,8 +18,8 @@ class Caller:
     """For whom a tool runs, and where: it comes from the program, never from the model.
 
     `conversation` is the place in the channel. `ask` puts a question to the person there and tells whether
-    they agree; without it nobody can be asked, and nobody agrees. `shown` has the caller's own blocks as the
-    model last saw them in this turn: a tool that shows or changes one puts the new state there.
+    they agree; without it nobody can be asked, and nobody agrees. `shown_blocks` has the caller's own blocks,
+    by label, as the model last saw them in this turn. A tool that changes one puts the new state there.
     """
 
     agent_id: str = ""
@@ -28,7 +28,7 @@ class Caller:
     session_id: str = ""
     conversation: str = ""
     ask: Ask | None = field(default=None, compare=False, repr=False)
-    shown: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
+    shown_blocks: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def sender(self) -> str:

@@ -105,7 +105,7 @@ async def _answer(turn: Turn, message: str, journal: Journal, trace: TurnTrace) 
         offered,
         rules=turn.rules,
         limits=turn.limits,
-        caller=replace(turn.caller, shown={b.label: b for b in first.blocks if not b.shared_from}),
+        caller=replace(turn.caller, shown_blocks={b.label: b for b in first.blocks if not b.shared_from}),
         kept=turn.turns,
         span=trace.span,
     )

@@ -104,8 +104,10 @@ class ArchivalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockInfo:
-    """All about a block but its content. `version` is that of its newest change; when something in all of
-    its changes was made unreadable, `epoch` went up."""
+    """Everything about a block except its content.
+
+    `version` is the number of its newest change. `epoch` goes up when a text is redacted from all changes.
+    """
 
     id: str
     agent_id: str
