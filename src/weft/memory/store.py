@@ -74,11 +74,7 @@ class MemoryStore:
         pinned: bool = False,
         is_system: bool = False,
     ) -> str:
-        """Create a block and return its id.
-
-        Raises:
-            StoreError: the label is empty, or the agent has a block of that label.
-        """
+        """Create a block and return its id. Raises StoreError if the agent has one of that label."""
         if not label.strip():
             raise StoreError("A block needs a label: give it one.")
         doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
@@ -204,11 +200,7 @@ class MemoryStore:
     async def set_block_limit(
         self, agent_id: str, label: str, char_limit: int, *, is_system: bool = False
     ) -> None:
-        """Set how many characters a block may hold.
-
-        Raises:
-            StoreError: that is fewer than one.
-        """
+        """Set how many characters a block may hold. Raises StoreError for fewer than one."""
         if char_limit < 1:
             raise StoreError(f"A block cannot hold {char_limit} characters: give a number from 1 up.")
         await self._change(agent_id, label, is_system=is_system, char_limit=char_limit)
@@ -351,11 +343,7 @@ class MemoryStore:
     async def search_all(
         self, query: str, options: SearchOptions = _PLAIN_SEARCH, *, operator: bool = False
     ) -> list[MemorySearchResult]:
-        """Search the memory of everyone.
-
-        Raises:
-            PermissionDenied: somebody other than the operator asks.
-        """
+        """Search the memory of everyone. Raises PermissionDenied unless the operator asks."""
         if not operator:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
         await self.keep_texts()
