@@ -1,8 +1,8 @@
 """Weft as an MCP server: other programs ask the assistant, use an agent's memory, and see contexts built.
 
-Whoever calls is that agent, never the system: the blocks' permissions hold, and a refusal is an answer with
-our sentence in it. `read_block` gives a version and `write_block` takes it as its base, so that a text that
-is written back later keeps what others wrote in between, even if the server was started anew meanwhile.
+A client acts as that agent, never as the system: the permissions of blocks hold, and a refusal is an answer
+with our sentence in it. `read_block` gives a version and `write_block` takes it as its base: a text that is
+written back later keeps what others wrote in between, even if the server was restarted meanwhile.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Built:
 
 
 class _Tools:
-    """What can be called. The first sentence of each is what a model reads of it."""
+    """The tools. A model reads the docstring of each."""
 
     def __init__(self, assistant: Assistant, store: Store, caller: Caller) -> None:
         self._assistant, self._caller = assistant, caller
@@ -115,11 +115,11 @@ class _Tools:
     async def search(self, query: str, limit: int = 10) -> Hits:
         """Search messages, memory blocks and notes; the best hit comes first."""
         options = SearchOptions(limit=_within(limit))
-        found = await self._memory.search(self._agent_id, query, options)
+        results = await self._memory.search(self._agent_id, query, options)
         return Hits(
             hits=[
                 Hit(source=hit.source, id=hit.id, text=hit.content, score=round(hit.score, 4))
-                for hit in found
+                for hit in results
             ]
         )
 
@@ -190,11 +190,11 @@ class _Tools:
 
     async def search_notes(self, query: str, limit: int = 10) -> Hits:
         """Search the notes in the archive; the best hit comes first."""
-        found = await self._memory.search_archival(self._agent_id, query, _within(limit))
+        notes = await self._memory.search_archival(self._agent_id, query, _within(limit))
         return Hits(
             hits=[
                 Hit(source="archival", id=note.id, text=note.content, score=round(note.score, 4))
-                for note in found
+                for note in notes
             ]
         )
 

@@ -1,4 +1,4 @@
-"""`weft memory`: what agents remember, and every change of it."""
+"""`weft memory`: what agents remember, and its history."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ DEFAULT_AGENT = "weft"
 
 def with_store(work: Callable[[Store], Awaitable[T]]) -> T:
     """Run work with the store of the settings, and close it."""
-
     config = settings()
 
     async def opened() -> T:
@@ -324,9 +323,9 @@ def purge(
 
 
 async def _secret(name: str, store: Store) -> str:
-    """The secret that the audit names so."""
-    held = {item for finding in await store.audit() for item in finding.where}
-    for secret in {secret for item in held for secret in secrets_of(item)}:
+    """Return the secret that the audit names so."""
+    items = {item for finding in await store.audit() for item in finding.where}
+    for secret in {secret for item in items for secret in secrets_of(item)}:
         if fingerprint(secret) == name:
             return secret
     raise StoreError(f"There is no secret {name!r}: `weft memory audit` names them.")
@@ -352,7 +351,7 @@ def _edited(text: str) -> str:
 
 
 def show_hits(hits: Sequence[MemorySearchResult], *, as_json: bool) -> None:
-    """Print what a search found, best first."""
+    """Print search results, best first."""
     if as_json:
         rows = [
             {"source": h.source, "id": h.id, "score": h.score, "mode": h.mode, "content": h.content}

@@ -1,4 +1,4 @@
-"""Where it is decided whether an agent may do something with a block, and who is asked if need be."""
+"""Authorization of agents for blocks, with a question to a person where the permission wants one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from weft.types.memory import BlockInfo, BlockType, Permission
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """A block as one agent may use it."""
+class Grant:
+    """A block, and what one agent may do with it."""
 
     info: BlockInfo
     permission: Permission
@@ -23,60 +23,73 @@ class Access:
     def append_only(self) -> bool:
         return self.info.block_type is BlockType.LOG
 
-    def document(self, held: LoadedBlock, accessor: str, *, consented: bool = False) -> Document:
+    def document(self, block: LoadedBlock, accessor: str, *, consented: bool = False) -> Document:
         return Document(
-            held.doc,
+            block.doc,
             accessor=accessor,
             permission=self.permission,
             consented=consented,
             append_only=self.append_only,
-            loaded=held,
+            loaded=block,
         )
 
 
-class Door:
-    """Lets agents at their blocks, within the permission each block has."""
+class BlockAccess:
+    """Finds the blocks of agents and authorizes what they do with them."""
 
     def __init__(self, rows: BlockRows, cache: BlockCache, consent: Consent) -> None:
         self._rows, self._cache, self._consent = rows, cache, consent
 
-    async def own(self, agent_id: str, label: str) -> Access | None:
+    async def find(self, agent_id: str, label: str) -> Grant | None:
+        """Return the agent's own block of that label, or None."""
         info = await self._rows.find(agent_id, label)
-        return None if info is None else Access(info, info.permission)
+        return None if info is None else Grant(info, info.permission)
 
-    async def required(self, agent_id: str, label: str) -> Access:
-        """Raises StoreError if the agent has no such block."""
-        access = await self.own(agent_id, label)
-        if access is None:
+    async def get(self, agent_id: str, label: str) -> Grant:
+        """Return the agent's own block of that label.
+
+        Raises:
+            StoreError: the agent has no such block.
+        """
+        grant = await self.find(agent_id, label)
+        if grant is None:
             raise StoreError(f"{agent_id!r} has no block {label!r}: create it first.")
-        return access
+        return grant
 
-    async def writable(
+    async def open(
         self, agent_id: str, label: str, action: Action, *, is_system: bool
     ) -> tuple[LoadedBlock, Document]:
-        """A block to do this to. Raises PermissionDenied where that is not allowed."""
-        access = await self.required(agent_id, label)
-        consented = await self.allow(
-            action, access, agent_id, append_only=access.append_only, is_system=is_system
-        )
-        held = await self._cache.find(access.info)
-        return held, access.document(held, agent_id, consented=consented)
+        """Load a block for an action.
 
-    async def allow(
-        self, action: Action, access: Access, agent_id: str, *, is_system: bool, append_only: bool = False
+        Raises:
+            PermissionDenied: the agent may not do this.
+        """
+        grant = await self.get(agent_id, label)
+        consented = await self.authorize(
+            action, grant, agent_id, append_only=grant.append_only, is_system=is_system
+        )
+        block = await self._cache.find(grant.info)
+        return block, grant.document(block, agent_id, consented=consented)
+
+    async def authorize(
+        self, action: Action, grant: Grant, agent_id: str, *, is_system: bool, append_only: bool = False
     ) -> bool:
-        """Whether somebody agreed. Raises PermissionDenied where the action is not allowed."""
+        """Check that an action is allowed, and ask for consent if needed. Returns whether there was consent.
+
+        Raises:
+            PermissionDenied: the agent may not do this.
+        """
         consented = False
-        hopeless = append_only and action is Action.OVERWRITE
-        if not is_system and not hopeless and needs_consent(action, access.permission):
+        is_hopeless = append_only and action is Action.OVERWRITE
+        if not is_system and not is_hopeless and needs_consent(action, grant.permission):
             request = ConsentRequest(
-                label=access.info.label, action=action, permission=access.permission, agent_id=agent_id
+                label=grant.info.label, action=action, permission=grant.permission, agent_id=agent_id
             )
             consented = await self._consent.ask(request)
         check(
             action,
-            permission=access.permission,
-            label=access.info.label,
+            permission=grant.permission,
+            label=grant.info.label,
             consented=consented,
             append_only=append_only,
             is_system=is_system,

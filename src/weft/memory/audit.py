@@ -1,6 +1,7 @@
-"""What is wrong with what is remembered, and the command that mends it. Pure: texts in, findings out.
+"""An audit of what is remembered. Pure: texts in, findings out.
 
-Nothing found is certain: a finding is a sentence for a person, who decides. None ever says a secret.
+No finding is certain: it is a sentence for a person, who decides, with the command that mends it. None ever
+quotes a secret.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Finding:
 
 
 def audit(remembered: Sequence[Remembered], now: datetime) -> list[Finding]:
-    """All that is wrong with what is remembered, the worst first; the order given does not matter."""
+    """Return all findings, the worst first; the order of the input does not matter."""
     items = sorted(set(remembered), key=lambda item: (_time(item.at), repr(item)))
     groups: dict[tuple[str, str], list[Remembered]] = defaultdict(list)
     holders: dict[str, list[Remembered]] = defaultdict(list)
@@ -75,42 +76,42 @@ def audit(remembered: Sequence[Remembered], now: datetime) -> list[Finding]:
         groups[item.kind, item.owner].append(item)
         for secret in secrets_of(item):
             holders[secret].append(item)
-        # A secret can be longer beside its name; neither the one nor the other is ever said.
+        # A secret can be longer beside its name; neither form is ever quoted.
         for secret in {*secrets_of(item), *secrets_in(item.text), *secrets_in(item.name)}:
             known[secret[:SHORTEST_SECRET]].add(secret)
     voice = _Voice(known)
-    found = [_secret(secret, held, voice) for secret, held in holders.items()]
+    findings = [_secret(secret, items, voice) for secret, items in holders.items()]
     for item in items:
-        found += [*_instruction(item, voice), *_stale(item, now, voice), *_near_limit(item, voice)]
+        findings += [*_instruction(item, voice), *_stale(item, now, voice), *_near_limit(item, voice)]
     for group in groups.values():
-        found += [*_contradictions(group, voice), *_duplicates(group, voice)]
+        findings += [*_contradictions(group, voice), *_duplicates(group, voice)]
     rank = get_args(Kind).index
-    return sorted(found, key=lambda f: (rank(f.kind), f.where[0].owner, f.where[0].name, f.what, f.mend))
+    return sorted(findings, key=lambda f: (rank(f.kind), f.where[0].owner, f.where[0].name, f.what, f.mend))
 
 
 @dataclass(frozen=True, slots=True)
 class _Voice:
-    """How a finding names things, in sentences and in commands, without ever saying a secret."""
+    """The wording of findings, in sentences and in commands, without ever quoting a secret."""
 
     known: Mapping[str, set[str]]  # by their first characters, so that a name is looked through only once
 
     def secrets(self, text: str) -> list[str]:
-        """The known secrets in a text, the longest first."""
+        """Return the known secrets in a text, the longest first."""
         heads = {text[at : at + SHORTEST_SECRET] for at in range(len(text))} if self.known else set()
-        found = [secret for head in heads for secret in self.known.get(head, ()) if secret in text]
-        return sorted(found, key=lambda secret: (-len(secret), secret))
+        secrets = [secret for head in heads for secret in self.known.get(head, ()) if secret in text]
+        return sorted(secrets, key=lambda secret: (-len(secret), secret))
 
     def quoted(self, text: str, most: int = 80) -> str:
         for secret in self.secrets(text):
             text = text.replace(secret, masked(secret))
-        shown = one_line(text)
-        return repr(shown if len(shown) <= most else f"{shown[:most]}…")
+        line = one_line(text)
+        return repr(line if len(line) <= most else f"{line[:most]}…")
 
     def place(self, item: Remembered) -> str:
         return f"{item.kind} {self.quoted(item.name)} of {self.quoted(item.owner)}"
 
     def command(self, verb: str, *arguments: str, agent: str | None = None) -> str:
-        """The command line; a secret that it would say is to be purged first."""
+        """Return a command line; if it would quote a secret, the one that purges that secret."""
         for secret in self.secrets("\0".join([*arguments, agent or ""])):
             return f"weft memory purge {fingerprint(secret)}"
         option = [] if agent is None else [f"--agent={agent}"] if agent[:1] == "-" else ["--agent", agent]
@@ -125,12 +126,12 @@ class _Voice:
 
 
 def secrets_of(item: Remembered) -> list[str]:
-    """The secrets in a text and its names; a fact `wifi password` tells what its value is."""
+    """Return the secrets in a text and its names: a fact `wifi password` says what its value is."""
     return secrets_in(f"{item.owner}\n{item.name}: {item.text}")
 
 
-def _secret(secret: str, held: Sequence[Remembered], voice: _Voice) -> Finding:
-    where = tuple(sorted(held, key=lambda item: (item.owner, item.name, repr(item))))
+def _secret(secret: str, holders: Sequence[Remembered], voice: _Voice) -> Finding:
+    where = tuple(sorted(holders, key=lambda item: (item.owner, item.name, repr(item))))
     places = ", the ".join(voice.place(item) for item in where[:3])
     more = f" and {len(where) - 3:,} more" if len(where) > 3 else ""
     what = f"What looks like a secret, {masked(secret)!r}, is in the {places}{more}."
@@ -148,7 +149,7 @@ def _instruction(item: Remembered, voice: _Voice) -> Iterator[Finding]:
 
 
 def _contradictions(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
-    """The newest of the facts that mean the same is believed; each that differs from it is found."""
+    """Yield each fact that differs from the newest fact of the same meaning."""
     facts = [item for item in group if item.kind == "fact"]
     newest = {_meaning(item.name): item for item in facts}
     for older in facts:
@@ -161,7 +162,7 @@ def _contradictions(group: Sequence[Remembered], voice: _Voice) -> Iterator[Find
 
 
 def _meaning(key: str) -> str:
-    """What a fact's key means: `userLocation` is the city. A favourite city is another than one's own."""
+    """Return the meaning of a fact's key: `userLocation` is the city, a favorite city is another one."""
     every = words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key))
     rest = " ".join(word for word in every if word not in _NOISE) or " ".join(every) or key
     meaning = _MEANING.get(" ".join(every)) or _MEANING.get(rest)
@@ -171,7 +172,7 @@ def _meaning(key: str) -> str:
 
 
 def _stale(item: Remembered, now: datetime, voice: _Voice) -> Iterator[Finding]:
-    """A fact that speaks of a day that was near, or still to come, when it was written."""
+    """Yield a finding for a fact about a day that was near, or still to come, when it was written."""
     if item.kind != "fact" or item.at is None or _LASTING.search(f"{item.name} {item.text}"):
         return
     days, what = _dates(f"{item.name} {item.text}"), ""
@@ -186,19 +187,19 @@ def _stale(item: Remembered, now: datetime, voice: _Voice) -> Iterator[Finding]:
 
 
 def _dates(text: str) -> list[date]:
-    found = []
+    dates = []
     for match in (match for form in _DATES for match in form.finditer(text)):
         month = match["m"].lower()[:3]
         number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
         try:
-            found.append(date(int(match["y"]), number, int(match["d"])))
+            dates.append(date(int(match["y"]), number, int(match["d"])))
         except ValueError:  # the 31st of February is no date
             continue
-    return found
+    return dates
 
 
 def _duplicates(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
-    """What the texts of one owner have in common, the oldest first."""
+    """Yield what the texts of one owner have in common, the oldest first."""
     if group[0].kind == "summary":
         return
     first: dict[tuple[str, str], Remembered] = {}
@@ -207,10 +208,10 @@ def _duplicates(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]
         short = len(text) < SHORTEST_TEXT
         if not text or (short and item.kind != "fact"):
             continue
-        kept = first.setdefault((text, _meaning(item.name) if short else ""), item)
-        if kept is not item:
-            what = f"The {voice.place(item)} says the same as the {voice.place(kept)}."
-            yield Finding(kind="duplicate", what=what, mend=voice.removal(item), where=(kept, item))
+        oldest = first.setdefault((text, _meaning(item.name) if short else ""), item)
+        if oldest is not item:
+            what = f"The {voice.place(item)} says the same as the {voice.place(oldest)}."
+            yield Finding(kind="duplicate", what=what, mend=voice.removal(item), where=(oldest, item))
     unique = list(first.values())
     yield from _repeated_lines(unique, voice)
     for older, newer in _alike(unique):
@@ -219,7 +220,7 @@ def _duplicates(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]
 
 
 def _repeated_lines(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
-    """Lines that blocks repeat, each once for each block; headings are no memory."""
+    """Yield lines that blocks repeat, each once for each block; headings are left out."""
     seen: dict[str, Remembered] = {}
     for block in (item for item in group if item.kind == "block"):
         lines = block.text.splitlines()
@@ -228,25 +229,25 @@ def _repeated_lines(group: Sequence[Remembered], voice: _Voice) -> Iterator[Find
         for text, line in dict(zip(texts, lines, strict=True)).items():
             if len(text) < SHORTEST_LINE or text.startswith(("#", "===")) or not words(text):
                 continue
-            kept = seen.setdefault(text, block)
-            if kept is block and counts[text] == 1:
+            oldest = seen.setdefault(text, block)
+            if oldest is block and counts[text] == 1:
                 continue
-            place = "twice in it" if kept is block else f"also in the {voice.place(kept)}"
+            place = "twice in it" if oldest is block else f"also in the {voice.place(oldest)}"
             what = f"A line of the {voice.place(block)} is {place}, {voice.quoted(line, 60)}."
             # The first occurrence is what is replaced: it must not be a part of a longer line.
             at = around.find(line)
             whole = {around[at - 1], around[at + len(line)]} <= {"\n", "\r"}
             change = (line, "") if whole else (f"\n{line}\n", "\n")
             mend = voice.command("replace", block.name, *change, agent=block.owner)
-            where = (block,) if kept is block else (kept, block)
+            where = (block,) if oldest is block else (oldest, block)
             yield Finding(kind="duplicate", what=what, mend=mend, where=where)
 
 
 def _alike(group: Sequence[Remembered]) -> Iterator[tuple[Remembered, Remembered]]:
-    """Pairs of an older and a newer text of which four words in five are the same, and all the numbers.
+    """Yield pairs of an older and a newer text that share four words in five, and all numbers.
 
-    Texts so alike share some of the rarest fifth of their words, the more the longer they are, so only those
-    that do are compared; and one that is like a newer one is compared with no other.
+    Such texts share some of the rarest fifth of their words, and more of them the longer they are. So only
+    texts that share rare words are compared, and a text that is like a newer one is compared with no other.
     """
     bags = [(item, bag) for item in reversed(group) if len(bag := _bag(item.text)) >= FEWEST_WORDS]
     counts = Counter(word for _, bag in bags for word in bag)
@@ -268,7 +269,7 @@ def _alike(group: Sequence[Remembered]) -> Iterator[tuple[Remembered, Remembered
 
 
 def _bag(text: str) -> frozenset[str]:
-    """The words of a text; of scripts without spaces, the pairs of characters."""
+    """Return the words of a text; for scripts without spaces, the pairs of characters."""
     if text.isascii():
         return frozenset(words(text))
     return frozenset(part for word in words(text) for part in (pairs(word) if is_unspaced(word) else [word]))
@@ -276,7 +277,7 @@ def _bag(text: str) -> frozenset[str]:
 
 def _near_limit(item: Remembered, voice: _Voice) -> Iterator[Finding]:
     if item.origin in (Origin.IMPORT, Origin.WEB):
-        return  # what a stream brings is cut to fit
+        return  # the text of a stream is cut to fit
     used, limit = len(item.text), item.limit or 0
     if item.kind == "block" and limit > 0 and 10 * used >= 9 * limit:
         what = f"The {voice.place(item)} is {100 * used // limit} % full, {used:,} of {limit:,} characters."
@@ -289,5 +290,5 @@ def _same(text: str) -> str:
 
 
 def _time(at: datetime | None) -> datetime:
-    """A time that can be compared: one without a zone is in UTC, and none at all is before all others."""
+    """Return a comparable time: one without a zone is in UTC, and None is before all others."""
     return at if at and at.tzinfo else (at or datetime.min).replace(tzinfo=UTC)

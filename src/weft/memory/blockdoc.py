@@ -34,7 +34,7 @@ from weft.types.schema import BlockSchema
 _log = logging.getLogger(__name__)
 
 NO_VERSION = b""
-"""The version of a document in which nothing was ever written: `export_since(NO_VERSION)` is everything."""
+"""The version of an empty document: `export_since(NO_VERSION)` is everything."""
 
 
 class BlockDoc(Containers):
@@ -71,7 +71,7 @@ class BlockDoc(Containers):
         char_limit: int | None = None,
         peer: int | None = None,
     ) -> BlockDoc:
-        """The document that these updates make, a snapshot among them or not, in any order; then later ones.
+        """Build a document from updates in any order, snapshots among them, and then later ones in order.
 
         Raises:
             StoreError: an update is damaged, or one that others build on is missing.
@@ -90,7 +90,7 @@ class BlockDoc(Containers):
         self.tell()
 
     def version(self) -> bytes:
-        """Which edits the document has, of which process: what `export_since` counts from.
+        """Return which edits of which process the document has: what `export_since` counts from.
 
         Two documents with the same edits have the same version, to the byte.
         """
@@ -99,27 +99,27 @@ class BlockDoc(Containers):
             return pack(self._doc.oplog_vv)
 
     def frontiers(self) -> bytes:
-        """A point in the document's history, short: what `at` and `inverse` take."""
+        """Return the current point in the document's history, a short value."""
         self.commit()
         with self._loro("read"):
             return self._doc.oplog_frontiers.encode()
 
     def snapshot(self) -> bytes:
-        """The whole document with its history."""
+        """Export the whole document with its history."""
         self.commit()
         with self._loro("exported"):
             return self._doc.export(ExportMode.Snapshot())
 
     def export_since(self, version: bytes) -> bytes:
-        """The update that brings a document of that version up to this one."""
+        """Export the update that brings a document of that version up to this one."""
         self.commit()
         with self._loro("exported"):
             return self._doc.export(ExportMode.Updates(unpack(version)))
 
     def import_updates(self, updates: Sequence[bytes]) -> bool:
-        """Merge updates and snapshots of the same block; false if some wait for others that did not come.
+        """Merge updates and snapshots of the same block. Returns False if some wait for others.
 
-        What it has already is skipped. If one is damaged, none is merged.
+        Edits that the document has already are skipped. If an update is damaged, none is merged.
 
         Raises:
             StoreError: an update is damaged.
@@ -133,10 +133,10 @@ class BlockDoc(Containers):
         return status.pending is None
 
     def follow(self, updates: Sequence[Update]) -> bool:
-        """Merge changes in the order in which they were stored; false if one that they build on is missing.
+        """Merge changes in the order in which they were stored. Returns False if one is missing before them.
 
-        One that was made on top of this state is merged alone, which is cheap however long the history is.
-        What was made beside it is merged together: each merge of that kind goes through all that is beside.
+        A change that was made on top of this state is merged alone, which is cheap however long the history
+        is. Concurrent changes are merged together, because each such merge goes through all of them.
         """
         self.commit()
         at = self.frontiers()
@@ -151,20 +151,20 @@ class BlockDoc(Containers):
         return True
 
     def at(self, frontiers: bytes) -> BlockDoc:
-        """The document as it was then, on its own: edits to it do not reach this one."""
+        """Return a separate document with the state at a point."""
         self.commit()
         with self._loro("read at an earlier version"):
             return self._like(self._doc.fork_at(Frontiers.decode(frontiers)))
 
     def without(self, text: str) -> BlockDoc | None:
-        """The same document with a text in all of its changes made unreadable; None if it is in none."""
+        """Return the same document with a text redacted in all of its changes, or None if it is in none."""
         self.commit()
         with self._loro("rewritten"):
-            found = masked(self._doc, text)
-        return None if found is None else self._like(found)
+            doc = masked(self._doc, text)
+        return None if doc is None else self._like(doc)
 
     def rebuilt(self) -> BlockDoc:
-        """A document that holds the same and has no history."""
+        """Return a document with the same content and no history."""
         self.commit()
         with self._loro("rebuilt"):
             return self._like(rebuilt(self._doc))
@@ -173,14 +173,15 @@ class BlockDoc(Containers):
         return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=doc)
 
     def values(self) -> Any:
-        """All that the document holds, shown by its schema or not."""
+        """Return all that the document holds, whether its schema shows it or not."""
         with self._loro("read"):
             return self._doc.get_deep_value()
 
     def become(self, chain: Chain, *, edits_since: bytes | None) -> tuple[bytes, bytes]:
-        """Start again from what is on disk, with the edits since a version that are only here, or without.
+        """Start again from what is stored, with the edits since a version that are only here, or without.
 
-        If that has another history by now, edits of the old one cannot be kept. Its version and its point.
+        If the stored block has another history by now, these edits are lost. Returns the version and the
+        point of what is stored.
         """
         fresh = BlockDoc.load(
             schema=self.schema,
@@ -220,12 +221,13 @@ class BlockDoc(Containers):
         return rebase(apply_steps(self.text(), back), text, forth)
 
     def reverse(self, before: bytes, after: bytes) -> bool:
-        """Undo what happened between two points and keep what came later; whether that changed anything.
+        """Undo what happened between two points and keep later edits. Returns whether that changed anything.
 
-        A field that was set again since is left alone. Fields are set anew: a value written in the past would
-        lose against each later one. All else is undone there, where places are still right, and merged.
+        A field that was set again since is left alone. Fields are set anew, because a value written in the
+        past would lose against each later one. All else is undone in the past, where its offsets are right,
+        and merged.
         """
-        held = self.version()
+        before_undo = self.version()
         with self._loro("undone"):
             start, end, now = Frontiers.decode(before), Frontiers.decode(after), self._doc.oplog_frontiers
             fields, rest = split(self._doc.diff(end, start), self._doc.diff(end, now))
@@ -235,18 +237,18 @@ class BlockDoc(Containers):
             self._doc.import_(fork.export(ExportMode.Updates(self._doc.oplog_vv)))
             set_fields(self._doc, fields)
         self.tell()
-        return self.version() != held
+        return self.version() != before_undo
 
     def subscribe_root(self, callback: Callable[[BlockChanged], object]) -> Subscription:
         """Call back after each commit and each merge that changed something."""
-        # A callable of its own, so that the same callback given twice can be taken back once.
+        # A callable of its own, so that a callback that subscribed twice can unsubscribe once.
         own = partial(callback)
         self._callbacks.append(own)
         return Subscription(self._callbacks, own)
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Nobody is told of changes until `tell`: a subscriber must not run while a transaction is open."""
+        """Hold notifications back until `tell`: a subscriber must not run while a transaction is open."""
         with self.lock:
             self._quiet += 1
             try:
@@ -267,4 +269,4 @@ class BlockDoc(Containers):
                     with guarded(f"A subscriber of the block {self.label!r} failed"):
                         callback(change)
                 except StoreError as error:
-                    _log.warning("what listens to a block failed: %s", error, exc_info=error.__cause__)
+                    _log.warning("a subscriber of a block failed: %s", error, exc_info=error.__cause__)

@@ -1,7 +1,7 @@
-"""Documents in memory: loaded when first used, brought up to date when read, written through at once.
+"""The documents of blocks in this process: loaded on first use, updated on reads, written through.
 
-A document is kept as long as somebody holds it or it was used lately; there is never a second one of the
-same block in this process. What is begun here is finished, even if whoever asked for it is cancelled.
+There is never a second document of the same block. It stays loaded while a handle refers to it or it was used
+lately. Work that was begun is finished even if its caller is cancelled.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ Work = Callable[[Moment], tuple[T, dict[str, Any]]]
 """An edit: its result, and what the recorded change says of it besides its author."""
 
 SNAPSHOT_EVERY = 100
-"""After so many changes a snapshot is kept: loading 8,000 changes takes 146 ms, their snapshot 0.3."""
+"""Changes until a snapshot is stored: loading 8,000 changes takes 146 ms, their snapshot 0.3."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class LoadedBlock:
-    """A block's document here, up to which change it has all, and how many of them no snapshot holds yet.
+    """A block's document in this process, and how far it is in step with the store.
 
-    `saved` and `saved_at` are the document's state without the edits that were not written yet. `has_gap`
-    says that it has a change of its own beyond `seq`, and lacks changes of others before that.
+    It has all changes up to the number `seq`; `unfolded` of them are in no snapshot yet. `saved` and
+    `saved_at` are the document's state without the edits that are not stored yet. `has_gap` says that it
+    has a change of its own beyond `seq`, and lacks changes of others before that.
     """
 
     info: BlockInfo
@@ -94,7 +95,7 @@ class LoadedBlock:
         self.saved, self.saved_at = self.doc.version(), self.doc.frontiers()
 
     def follow(self, updates: Sequence[Update]) -> bool:
-        """Merge what is on disk, unless something was edited here that is not: undo must know whose it is."""
+        """Merge stored changes. Returns False if there are unsaved edits: undo must know whose they are."""
         with self.doc.lock:
             if self.has_unsaved:
                 return False
@@ -107,7 +108,7 @@ class LoadedBlock:
 
 
 class BlockCache:
-    """Hands out the one document of each block, and writes what was edited."""
+    """Holds the one document of each block, and stores what was edited."""
 
     def __init__(self, rows: BlockRows, *, size: int = 256) -> None:
         self._rows = rows
@@ -120,64 +121,63 @@ class BlockCache:
         return len(self._recent)
 
     async def get(self, info: BlockInfo) -> LoadedBlock:
-        """The document of a block, with everything that is on disk."""
-        held = await self.find(info)
-        if info.version > held.seq:
-            await self._whole(held, self._follow(held))
-        return held
+        """Return the document of a block with all stored changes."""
+        block = await self.find(info)
+        if info.version > block.seq:
+            await self._alone(block, self._follow(block))
+        return block
 
     async def find(self, info: BlockInfo) -> LoadedBlock:
-        """The document of a block as it is here; it may lack what others wrote lately."""
-        held = self._alive.get(info.id)
-        if held is None:
-            held = await self._load(info)
-            held = self._alive.setdefault(info.id, held)
-        elif info.epoch > held.info.epoch:
-            await self._whole(held, self._start_again(held, info))
-        with held.doc.lock:
-            if info.epoch == held.info.epoch and _newer(info, held.info):
-                held.info, held.doc.char_limit = info, info.char_limit
-                held.doc.schema, held.doc.label = schema_from_dict(info.schema), info.label
-        self._recent[info.id] = held
+        """Return the document of a block as it is here; it may lack recent changes of others."""
+        block = self._alive.get(info.id)
+        if block is None:
+            block = await self._load(info)
+            block = self._alive.setdefault(info.id, block)
+        elif info.epoch > block.info.epoch:
+            await self._alone(block, self._start_again(block, info))
+        with block.doc.lock:
+            if info.epoch == block.info.epoch and _is_newer(info, block.info):
+                block.info, block.doc.char_limit = info, info.char_limit
+                block.doc.schema, block.doc.label = schema_from_dict(info.schema), info.label
+        self._recent[info.id] = block
         self._recent.move_to_end(info.id)
         self._evict()
-        return held
+        return block
 
-    async def save(self, held: LoadedBlock, *, author: str) -> None:
-        """Write the edits that were made here. What others wrote meanwhile is merged by whoever reads.
+    async def save(self, block: LoadedBlock, *, author: str) -> None:
+        """Store the edits that were made here. The changes of others are merged by the next read.
 
-        If that fails they are still here, and can be saved again.
+        If that fails, the edits stay in the document and can be saved again.
         """
-        await self._whole(held, self._save(held, author))
+        await self._alone(block, self._save(block, author))
 
-    async def edit(self, held: LoadedBlock, edit: Callable[[], T], *, author: str) -> T:
-        """Make an edit on top of everything that is on disk, while nobody else writes, and write it.
+    async def edit(self, block: LoadedBlock, edit: Callable[[], T], *, author: str) -> T:
+        """Make an edit on top of all stored changes, while nobody else writes, and store it.
 
-        So edits of many processes follow each other in one line, which is what makes merging them cheap.
+        So the edits of many processes follow each other in one line, which makes merging them cheap.
         """
+        return await self.change(block, lambda _: (edit(), {}), author=author)
 
-        return await self.change(held, lambda _: (edit(), {}), author=author)
-
-    async def change(self, held: LoadedBlock, work: Work[T], *, author: str) -> T:
+    async def change(self, block: LoadedBlock, work: Work[T], *, author: str) -> T:
         """Make an edit that depends on the block's history, or whose change is of another kind."""
-        return await self._whole(held, self._on_top(held, work, author))
+        return await self._alone(block, self._on_top(block, work, author))
 
-    async def reverse(self, held: LoadedBlock, kind: Literal["undo", "redo"], *, author: str) -> bool:
-        """Take the newest change back, or bring one back; whether there was one."""
+    async def reverse(self, block: LoadedBlock, kind: Literal["undo", "redo"], *, author: str) -> bool:
+        """Undo or redo a change. Returns whether there was one."""
 
         def work(moment: Moment) -> tuple[bool, dict[str, Any]]:
             history = moment.history()
             target = undoable(history) if kind == "undo" else redoable(history)
             states = None if target is None else moment.states(target.version)
-            if target is None or states is None or not held.doc.reverse(*states):
+            if target is None or states is None or not block.doc.reverse(*states):
                 return False, {}
             return True, {"kind": kind, "undoes": target.version}
 
-        return await self.change(held, work, author=author)
+        return await self.change(block, work, author=author)
 
-    async def keep_text(self, held: LoadedBlock) -> None:
-        """Keep what a block shows, for those who read it without its document."""
-        await self._whole(held, self._keep_text(held))
+    async def keep_text(self, block: LoadedBlock) -> None:
+        """Store a block's rendered text, for readers that do not load its document."""
+        await self._alone(block, self._keep_text(block))
 
     def forget(self, block_id: str) -> None:
         self._recent.pop(block_id, None)
@@ -185,14 +185,14 @@ class BlockCache:
 
     # --- all that follows runs under the block's lock
 
-    async def _whole(self, held: LoadedBlock, work: Coroutine[Any, Any, T]) -> T:
-        """Do it alone, and to its end: half of it would leave the document unlike what is on disk."""
+    async def _alone(self, block: LoadedBlock, work: Coroutine[Any, Any, T]) -> T:
+        """Run work alone and to its end: half of it would leave the document unlike what is stored."""
 
-        async def alone() -> T:
-            async with held.lock:
+        async def locked() -> T:
+            async with block.lock:
                 return await work
 
-        task = asyncio.create_task(alone())
+        task = asyncio.create_task(locked())
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return await asyncio.shield(task)
@@ -200,79 +200,79 @@ class BlockCache:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever asked was told, or has gone
+            task.exception()  # mark it as retrieved: the caller got it, or was cancelled
 
-    async def _save(self, held: LoadedBlock, author: str) -> None:
-        with held.doc.lock:
-            saved, saved_at = held.doc.version(), held.doc.frontiers()
-            if saved == held.saved:
+    async def _save(self, block: LoadedBlock, author: str) -> None:
+        with block.doc.lock:
+            saved, saved_at = block.doc.version(), block.doc.frontiers()
+            if saved == block.saved:
                 return
-            blob = held.doc.export_since(held.saved)
-        change = Change(blob=blob, before=held.saved_at, after=saved_at, author=author)
-        seq, previous = await self._rows.record(held.block_id, change)
-        held.saved, held.saved_at = saved, saved_at
-        if previous == held.seq:
-            held.seq, held.unfolded = seq, held.unfolded + 1
-            await self._compact(held)
+            blob = block.doc.export_since(block.saved)
+        change = Change(blob=blob, before=block.saved_at, after=saved_at, author=author)
+        seq, previous = await self._rows.record(block.block_id, change)
+        block.saved, block.saved_at = saved, saved_at
+        if previous == block.seq:
+            block.seq, block.unfolded = seq, block.unfolded + 1
+            await self._compact(block)
         else:
-            held.has_gap = True
+            block.has_gap = True
 
-    async def _on_top(self, held: LoadedBlock, work: Work[T], author: str) -> T:
+    async def _on_top(self, block: LoadedBlock, work: Work[T], author: str) -> T:
         while True:
-            await self._save(held, "")
-            attempt = _Attempt(held, work, author)
+            await self._save(block, "")
+            attempt = _Attempt(block, work, author)
             try:
-                version = await self._rows.merge(held.block_id, held.seq, attempt.merge)
+                version = await self._rows.merge(block.block_id, block.seq, attempt.merge)
             except StoreError:
-                await self._undo_attempt(held, attempt)
+                await self._undo_attempt(block, attempt)
                 raise
-            held.doc.tell()
-            if not attempt.followed:  # edited here this moment: that is written first
+            block.doc.tell()
+            if not attempt.followed:  # a handle was edited this moment: that edit is stored first
                 continue
             if attempt.overtaken:
-                held.has_gap = True
+                block.has_gap = True
             else:
-                held.unfolded += version > held.seq
-                held.seq = version
-            held.saved, held.saved_at = attempt.saved
-            await self._compact(held)
+                block.unfolded += version > block.seq
+                block.seq = version
+            block.saved, block.saved_at = attempt.saved
+            await self._compact(block)
             if attempt.error is not None:
                 raise attempt.error
             return attempt.results[0]
 
-    async def _undo_attempt(self, held: LoadedBlock, attempt: _Attempt[T]) -> None:
-        """It was not written: the document must not show it, nor write it later."""
-        if attempt.results and attempt.saved[0] != held.saved:
-            chain = await self._rows.chain(held.block_id)
-            held.saved, held.saved_at = held.doc.become(chain, edits_since=None)
-            held.seq, held.has_gap = chain.newest, False
+    async def _undo_attempt(self, block: LoadedBlock, attempt: _Attempt[T]) -> None:
+        """Drop an edit that was not stored: the document must not show it, nor store it later."""
+        if attempt.results and attempt.saved[0] != block.saved:
+            chain = await self._rows.chain(block.block_id)
+            block.saved, block.saved_at = block.doc.become(chain, edits_since=None)
+            block.seq, block.has_gap = chain.newest, False
 
-    async def _keep_text(self, held: LoadedBlock) -> None:
+    async def _keep_text(self, block: LoadedBlock) -> None:
         while True:
-            await self._follow(held)
-            with held.doc.lock:
-                if held.has_unsaved:
+            await self._follow(block)
+            with block.doc.lock:
+                if block.has_unsaved:
                     continue
-                info, seq = held.info, held.seq
-                text = render_block(held.doc)
+                info, seq = block.info, block.seq
+                text = render_block(block.doc)
             await self._rows.keep_rendered(info, text, seq)
             return
 
-    async def _follow(self, held: LoadedBlock) -> None:
-        """Write what was edited here, and merge what is on disk."""
+    async def _follow(self, block: LoadedBlock) -> None:
+        """Store the edits that were made here, and merge the stored changes."""
         while True:
-            await self._save(held, "")
-            if held.follow(await self._rows.since(held.block_id, held.seq)):
+            await self._save(block, "")
+            if block.follow(await self._rows.since(block.block_id, block.seq)):
                 break
-        await self._compact(held)
+        await self._compact(block)
 
-    async def _start_again(self, held: LoadedBlock, info: BlockInfo) -> None:
-        """Something in all changes was made unreadable: what is here still shows it."""
-        if held.info.epoch < info.epoch:
-            chain = await self._rows.chain(held.block_id)
-            held.saved, held.saved_at = held.doc.become(chain, edits_since=held.saved)
-            held.seq, held.unfolded, held.info = chain.newest, len(chain.updates), info
-            held.has_gap = False
+    async def _start_again(self, block: LoadedBlock, info: BlockInfo) -> None:
+        """Load a block again after a text was redacted from its history: the document here still has it."""
+        if block.info.epoch < info.epoch:
+            chain = await self._rows.chain(block.block_id)
+            block.saved, block.saved_at = block.doc.become(chain, edits_since=block.saved)
+            block.seq, block.unfolded, block.info = chain.newest, len(chain.updates), info
+            block.has_gap = False
 
     async def _load(self, info: BlockInfo) -> LoadedBlock:
         chain = await self._rows.chain(info.id)
@@ -283,25 +283,25 @@ class BlockCache:
             later=chain.updates,
             char_limit=info.char_limit,
         )
-        held = LoadedBlock(info=info, doc=doc, seq=chain.newest, unfolded=len(chain.updates))
-        held.settle()
-        await self._compact(held)
-        return held
+        block = LoadedBlock(info=info, doc=doc, seq=chain.newest, unfolded=len(chain.updates))
+        block.settle()
+        await self._compact(block)
+        return block
 
-    async def _compact(self, held: LoadedBlock) -> None:
-        """Keep a snapshot now and then. It saves time only, so a failure is no more than a warning."""
-        with held.doc.lock:
-            if held.unfolded < SNAPSHOT_EVERY or held.has_unsaved:
+    async def _compact(self, block: LoadedBlock) -> None:
+        """Store a snapshot now and then. It only saves time, so a failure is no more than a warning."""
+        with block.doc.lock:
+            if block.unfolded < SNAPSHOT_EVERY or block.has_unsaved:
                 return
-            info, seq, snapshot = held.info, held.seq, held.doc.snapshot()
+            info, seq, snapshot = block.info, block.seq, block.doc.snapshot()
         try:
             await self._rows.keep_snapshot(info, seq, snapshot)
-            held.unfolded = 0
+            block.unfolded = 0
         except StoreError as error:
             _log.warning("No snapshot of the block %r was kept: %s", info.label, error)
 
     def _evict(self) -> None:
-        """Let go of the documents that were not used for longest, unless they hold something unsaved."""
+        """Evict the documents that were not used for longest, except those with unsaved edits."""
         for block_id in list(self._recent):
             if len(self._recent) <= self._size:
                 return
@@ -310,46 +310,46 @@ class BlockCache:
 
 
 class _Attempt(Generic[T]):
-    """One edit on top of everything. `merge` may be asked twice; the edit is made once."""
+    """One edit on top of all stored changes. `merge` may be called twice; the edit is made once."""
 
-    def __init__(self, held: LoadedBlock, work: Work[T], author: str) -> None:
-        self._held, self._work, self._author = held, work, author
-        self._since = held.seq
+    def __init__(self, block: LoadedBlock, work: Work[T], author: str) -> None:
+        self._block, self._work, self._author = block, work, author
+        self._since = block.seq
         self._change: Change | None = None
-        self._asked = False
+        self._was_called = False
         self.followed = self.overtaken = False
-        self.saved = held.saved, held.saved_at
+        self.saved = block.saved, block.saved_at
         self.results: list[T] = []
         self.error: WeftError | None = None
 
     def merge(self, moment: Moment) -> Change | None:
-        held = self._held
-        with held.doc.lock, held.doc.quiet():
-            if not self._asked:
-                self._asked, self.followed = True, held.follow(moment.others)
+        block = self._block
+        with block.doc.lock, block.doc.quiet():
+            if not self._was_called:
+                self._was_called, self.followed = True, block.follow(moment.others)
                 if self.followed:
                     self._edit(moment)
             newest = moment.others[-1].seq if moment.others else self._since
-            self.overtaken = newest != held.seq
+            self.overtaken = newest != block.seq
         return self._change
 
     def _edit(self, moment: Moment) -> None:
-        held, more = self._held, dict[str, Any]()
+        block, more = self._block, dict[str, Any]()
         try:
             result, more = self._work(moment)
             self.results.append(result)
         except WeftError as error:
             self.error = error
-        self.saved = held.doc.version(), held.doc.frontiers()
-        if self.saved[0] != held.saved:
-            blob = held.doc.export_since(held.saved)
+        self.saved = block.doc.version(), block.doc.frontiers()
+        if self.saved[0] != block.saved:
+            blob = block.doc.export_since(block.saved)
             self._change = Change(
-                blob=blob, before=held.saved_at, after=self.saved[1], author=self._author, **more
+                blob=blob, before=block.saved_at, after=self.saved[1], author=self._author, **more
             )
 
 
-def _newer(info: BlockInfo, held: BlockInfo) -> bool:
-    return info.updated_at is None or held.updated_at is None or info.updated_at >= held.updated_at
+def _is_newer(info: BlockInfo, known: BlockInfo) -> bool:
+    return info.updated_at is None or known.updated_at is None or info.updated_at >= known.updated_at
 
 
 def _is_hex(text: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from weft.memory.blockdoc import BlockDoc
+from weft.memory.cache import LoadedBlock
 from weft.memory.events import BlockChanged, Subscription
 from weft.memory.permission import Action
 from weft.memory.schemas.editor import Editor, Section, exclusive
@@ -20,13 +21,6 @@ from weft.types.schema import TextSchema
 __all__ = ["BlockChanged", "BlockDoc", "Document", "Section", "Subscription"]
 
 E = TypeVar("E", bound=Editor)
-
-
-class Versioned(Protocol):
-    """Something that has a version, which changes when it changes."""
-
-    @property
-    def version(self) -> str: ...
 
 
 class Document(TextEditor, MapEditor, ListEditor, LogEditor):
@@ -51,7 +45,7 @@ class Document(TextEditor, MapEditor, ListEditor, LogEditor):
         permission: Permission = Permission.READ_WRITE,
         consented: bool = False,
         append_only: bool = False,
-        loaded: Versioned | None = None,
+        loaded: LoadedBlock | None = None,
     ) -> None:
         super().__init__(block, permission=permission, consented=consented, append_only=append_only)
         self._loaded, self.accessor = loaded, accessor
@@ -59,12 +53,8 @@ class Document(TextEditor, MapEditor, ListEditor, LogEditor):
 
     def using(self, editor: type[E]) -> E:
         """Return the operations of another kind of blocks, for the same holder."""
-        return editor(
-            self._block,
-            permission=self.permission,
-            consented=self.consented,
-            append_only=self.append_only,
-        )
+        rights = {"consented": self.consented, "append_only": self.append_only}
+        return editor(self._block, permission=self.permission, **rights)
 
     @exclusive
     def text(self, *, section: Section | None = None) -> str:

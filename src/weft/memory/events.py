@@ -1,4 +1,4 @@
-"""Being told when a block changes."""
+"""Notifications of changes of a block."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChanged:
-    """That a block's document changed, and through whom: an edit here, or updates from elsewhere."""
+    """A change of a block's document, and its cause: an edit here, or updates from elsewhere."""
 
     label: str
     triggered_by: Literal["local", "import", "checkout"]
 
 
 class Subscription:
-    """What `subscribe_root` returns. Letting go of it changes nothing; `unsubscribe` does."""
+    """What `subscribe_root` returns. It lasts until `unsubscribe`, even if nobody refers to it."""
 
     def __init__(
         self, callbacks: list[Callable[[BlockChanged], object]], callback: Callable[[BlockChanged], object]
@@ -24,5 +24,5 @@ class Subscription:
         self._callbacks, self._callback = callbacks, callback
 
     def unsubscribe(self) -> None:
-        """Be told nothing more. Doing it twice does no harm."""
+        """Stop the notifications. A second call does nothing."""
         self._callbacks[:] = [other for other in self._callbacks if other is not self._callback]

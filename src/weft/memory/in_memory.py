@@ -1,4 +1,4 @@
-"""Memory blocks held in a dict: what a context needs of them, without a database."""
+"""Memory blocks in a dict: enough to build a context without a database."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class InMemoryBlocks:
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> Sequence[RenderedBlock]:
-        found = [
+        blocks = [
             block
             for block in self._blocks.get(agent_id, ())
             if named is None or block.id in named or block.is_always_shown
         ]
-        return sorted(found, key=lambda block: bool(block.shared_from))
+        return sorted(blocks, key=lambda block: bool(block.shared_from))

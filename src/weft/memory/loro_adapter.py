@@ -1,4 +1,4 @@
-"""Where Weft meets Loro: its errors, its versions and its diffs in a form that can be relied on."""
+"""Loro's errors, versions and diffs in the form in which the rest of the memory uses them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _COVER = "█"
 
 @contextmanager
 def guarded(failed: str) -> Iterator[None]:
-    """Turn whatever Loro raises, which is a bare BaseException or a panic, into a StoreError.
+    """Turn whatever Loro raises, a bare BaseException or a panic, into a StoreError.
 
-    The same for subscribers: one that raised inside Loro would make it panic, so they are called from here.
+    Subscribers are called inside of this too: one that raised inside of Loro would make it panic.
     """
     try:
         yield
@@ -44,24 +44,24 @@ def guarded(failed: str) -> Iterator[None]:
 
 
 def covers(version: bytes, other: bytes) -> bool:
-    """Whether a version has every edit that another one has."""
+    """Check whether a version has every edit that another one has."""
     ends = dict(_PEER.iter_unpack(version))
     return all(ends.get(peer, 0) >= end for peer, end in _PEER.iter_unpack(other))
 
 
 def trigger(event: DiffEvent) -> Literal["local", "import", "checkout"]:
-    """Through whom a document changed."""
+    """Return the cause of a document's change."""
     if event.triggered_by == EventTriggerKind.Local:
         return "local"
     return "import" if event.triggered_by == EventTriggerKind.Import else "checkout"
 
 
-def value_of(found: ValueOrContainer | None) -> Any:
-    return found.value if isinstance(found, ValueOrContainer.Value) else None
+def value_of(item: ValueOrContainer | None) -> Any:
+    return item.value if isinstance(item, ValueOrContainer.Value) else None
 
 
 def pack(vector: VersionVector) -> bytes:
-    """The edits of each process by its number, in order. Loro's own encoding of equal versions differs."""
+    """Encode the number of edits of each process, in order. Loro's own encoding of equal versions differs."""
     return b"".join(_PEER.pack(peer, end) for peer, end in sorted(_ends(vector).items()))
 
 
@@ -103,7 +103,7 @@ def _vector(doc: LoroDoc, point: bytes) -> VersionVector:
 
 
 def split(wanted: DiffBatch, later: DiffBatch) -> tuple[list[tuple[str, str, Any]], DiffBatch]:
-    """A diff in two: the values of maps, but for those that a later diff changed too; and all else."""
+    """Split a diff: the values of maps, except those that a later diff changed too; and all else."""
     fields, rest = list[tuple[str, str, Any]](), DiffBatch()
     changed = {(str(root), key) for root, diff in later.get_diff() for key in _keys(diff)}
     for root, diff in wanted.get_diff():
@@ -111,21 +111,21 @@ def split(wanted: DiffBatch, later: DiffBatch) -> tuple[list[tuple[str, str, Any
             rest.push(root, diff)
             continue
         fields += [
-            (root.name, key, None if found is None else value_of(found))
-            for key, found in diff.diff.updated.items()
+            (root.name, key, None if item is None else value_of(item))
+            for key, item in diff.diff.updated.items()
             if (str(root), key) not in changed
         ]
     return fields, rest
 
 
 def set_fields(doc: LoroDoc, fields: Sequence[tuple[str, str, Any]]) -> None:
-    """Give maps these values; None takes one away."""
+    """Set these values of maps; None removes one."""
     for name, key, value in fields:
-        held = doc.get_map(name)
+        values = doc.get_map(name)
         if value is not None:
-            held.insert(key, value)
-        elif key in held:
-            held.delete(key)
+            values.insert(key, value)
+        elif key in values:
+            values.delete(key)
     doc.commit()
 
 
@@ -134,7 +134,7 @@ def _keys(diff: Diff) -> Sequence[str]:
 
 
 def text_steps(batch: DiffBatch) -> list[Step]:
-    """How the text of a text block changed."""
+    """Return the steps in which the text of a text block changed."""
     return [
         _step(delta)
         for root, diff in batch.get_diff()
@@ -152,20 +152,20 @@ def _step(delta: TextDelta) -> Step:
 
 
 def masked(doc: LoroDoc, text: str) -> LoroDoc | None:
-    """The document with a text covered in every change, character by character; None if no change has it.
+    """Redact a text in every change of a document. Returns None if no change has it.
 
-    As many characters stand there as before, so that every later change still fits.
+    The number of characters stays the same, so that the offsets of later changes still fit.
     """
     data = json.loads(doc.export_json_updates(VersionVector(), doc.oplog_vv))
-    found = False
+    is_there = False
     for change in data["changes"]:
         for operation in change["ops"]:
             content = operation["content"]
             written = {key: content[key] for key in ("text", "value", "key") if key in content}
             if mentions(written, text):
                 content.update(_covered(written, text))
-                found = True
-    if not found:
+                is_there = True
+    if not is_there:
         return None
     rewritten = LoroDoc()
     rewritten.import_json_updates(json.dumps(data, ensure_ascii=False))
@@ -183,7 +183,7 @@ def _covered(value: Any, text: str) -> Any:
 
 
 def rebuilt(doc: LoroDoc) -> LoroDoc:
-    """A document that holds the same and has no history."""
+    """Return a document with the same content and no history."""
     fresh = LoroDoc()
     fresh.apply_diff(doc.diff(fresh.oplog_frontiers, doc.oplog_frontiers))
     fresh.commit()
@@ -191,7 +191,7 @@ def rebuilt(doc: LoroDoc) -> LoroDoc:
 
 
 def mentions(value: Any, text: str) -> bool:
-    """Whether a text is anywhere in a value."""
+    """Check whether a text is anywhere in a value."""
     if isinstance(value, str):
         return text in value
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""Who may do what with a memory block: one table, and one function that asks it.
+"""The permissions of memory blocks: one table, and one function that looks it up.
 
-Read-only marks of fields and sections come on top of it; the document asks for them itself.
+Read-only marks of fields and sections come on top; the editors check them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Action(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What the table says of an action."""
+    """The table's answer for an action."""
 
     ALLOWED = "allowed"
     CONSENT = "consent"
@@ -57,7 +57,7 @@ def check(
     append_only: bool = False,
     is_system: bool = False,
 ) -> None:
-    """Do nothing if the action is allowed, or was consented to, or is the system's own.
+    """Check that an action is allowed, was consented to, or is the system's own.
 
     Raises:
         PermissionDenied: it is not; the sentence says who could change that.
@@ -71,12 +71,12 @@ def check(
 
 
 def needs_consent(action: Action, permission: Permission) -> bool:
-    """Whether somebody has to be asked before the action."""
+    """Check whether somebody has to be asked before the action."""
     return MATRIX[permission][action] is Verdict.CONSENT
 
 
 def wider(permission: Permission, than: Permission) -> bool:
-    """Whether a permission allows more than another, for any action."""
+    """Check whether a permission allows more than another for any action."""
     order = (Verdict.REFUSED, Verdict.CONSENT, Verdict.ALLOWED)
     return any(
         order.index(MATRIX[permission][action]) > order.index(MATRIX[than][action]) for action in Action
@@ -113,7 +113,7 @@ class Consent(Protocol):
 
 
 class RefuseAll:
-    """Nobody is there to be asked, so the answer is no."""
+    """Refuses, because nobody can be asked."""
 
     async def ask(self, request: ConsentRequest) -> bool:
         return False

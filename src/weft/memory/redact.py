@@ -1,4 +1,4 @@
-"""Making a text unreadable in all changes of blocks, so that it can be forgotten for good."""
+"""Redaction of a text from all changes of blocks, so that it is gone for good."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from weft.store.base import BlockRows, MaskedBlock
 
 
 async def masked_blocks(rows: BlockRows, cache: BlockCache, text: str) -> AsyncIterator[MaskedBlock]:
-    """Every block that holds or held the text, without it.
+    """Yield every block that holds or held the text, without it.
 
-    A text that was written in pieces, such as a number whose end was changed, is in no change as a whole:
-    such a block starts again with what it shows now, and its history is gone.
+    A text that was written in pieces, such as a number whose end was changed, is in no change as a whole.
+    Such a block starts again with what it shows now, and its history is gone.
 
     Raises:
         StoreError: even so the text is still there.
     """
     for info in await rows.everyone():
-        held = await cache.get(info)
-        await cache.save(held, author="")
-        with held.doc.lock:
-            hidden, seq = held.doc.without(text), held.seq
+        block = await cache.get(info)
+        await cache.save(block, author="")
+        with block.doc.lock:
+            masked, seq = block.doc.without(text), block.seq
         start_again = None
-        if await _shows(rows, info.id, hidden or held.doc, text):
-            rebuilt = held.doc.rebuilt()
-            hidden = rebuilt.without(text) or rebuilt
-            start_again = hidden.frontiers()
-            if mentions(hidden.values(), text):
+        if await _shows(rows, info.id, masked or block.doc, text):
+            rebuilt = block.doc.rebuilt()
+            masked = rebuilt.without(text) or rebuilt
+            start_again = masked.frontiers()
+            if mentions(masked.values(), text):
                 raise StoreError(f"The text cannot be taken out of {info.label!r}: delete that block.")
-        if hidden is not None:
+        if masked is not None:
             yield MaskedBlock(
                 block_id=info.id,
                 seq=seq,
-                snapshot=hidden.snapshot(),
-                rendered=render_block(hidden),
+                snapshot=masked.snapshot(),
+                rendered=render_block(masked),
                 start_again=start_again,
             )
 
 
 async def _shows(rows: BlockRows, block_id: str, doc: BlockDoc, text: str) -> bool:
-    """Whether any version of a block still shows the text."""
+    """Check whether any version of a block still shows the text."""
     for version in await rows.history(block_id):
         states = await rows.states(block_id, version.version)
         if states is not None and mentions(doc.at(states[1]).values(), text):

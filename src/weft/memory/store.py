@@ -1,4 +1,4 @@
-"""The memory of agents: blocks they keep, what is shared with them, an archive, and one search over all."""
+"""The memory of agents: their blocks, the blocks shared with them, an archive, and one search over all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from weft.errors import PermissionDenied, StoreError
-from weft.memory.access import Access, Door
+from weft.memory.access import BlockAccess, Grant
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.cache import BlockCache
 from weft.memory.document import Document
@@ -31,10 +31,10 @@ from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
 from weft.types.search import MemorySearchResult, SearchContentType, SearchOptions
 
 _PLAIN_TEXT = TextSchema()
-_SETTLED = (BlockType.CORE, BlockType.LOG)
+_FIXED_TYPES = (BlockType.CORE, BlockType.LOG)
 _PLAIN_SEARCH = SearchOptions()
 _TRIES = 3
-"""How often texts are kept anew while somebody else goes on changing their blocks."""
+"""How often changed blocks are rendered again while somebody else goes on changing them."""
 
 
 class MemoryStore:
@@ -51,13 +51,13 @@ class MemoryStore:
     ) -> None:
         self._rows, self._archive, self._finder = rows, archive, finder
         self._cache = BlockCache(rows, size=cache_size)
-        self._door = Door(rows, self._cache, consent or RefuseAll())
+        self._access = BlockAccess(rows, self._cache, consent or RefuseAll())
 
-    def asking(self, consent: Consent) -> MemoryStore:
-        """The same memory, with somebody who can agree to writes that need it."""
-        asking = copy(self)
-        asking._door = Door(self._rows, self._cache, consent)
-        return asking
+    def with_consent(self, consent: Consent) -> MemoryStore:
+        """Return the same memory, with somebody who can agree to writes that need it."""
+        memory = copy(self)
+        memory._access = BlockAccess(self._rows, self._cache, consent)
+        return memory
 
     # --- blocks
 
@@ -74,7 +74,7 @@ class MemoryStore:
         pinned: bool = False,
         is_system: bool = False,
     ) -> str:
-        """Make a block and give its id. Raises StoreError if the agent has one of that label."""
+        """Create a block and return its id. Raises StoreError if the agent has one of that label."""
         if not label.strip():
             raise StoreError("A block needs a label: give it one.")
         doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
@@ -99,8 +99,8 @@ class MemoryStore:
 
     async def get_block(self, agent_id: str, label: str) -> Document | None:
         """Return the agent's own block as a document, or None. Its `version` is what was read."""
-        access = await self._door.own(agent_id, label)
-        return None if access is None else access.document(await self._cache.get(access.info), agent_id)
+        grant = await self._access.find(agent_id, label)
+        return None if grant is None else grant.document(await self._cache.get(grant.info), agent_id)
 
     async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
         return list(await self._rows.list(agent_id))
@@ -109,24 +109,24 @@ class MemoryStore:
         return [info for info in await self._rows.list(agent_id) if info.block_type == block_type]
 
     async def delete_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
-        access = await self._door.required(agent_id, label)
-        check(Action.DELETE, permission=access.permission, label=label, is_system=is_system)
-        await self._rows.delete(access.info.id)
-        self._cache.forget(access.info.id)
+        grant = await self._access.get(agent_id, label)
+        check(Action.DELETE, permission=grant.permission, label=label, is_system=is_system)
+        await self._rows.delete(grant.info.id)
+        self._cache.forget(grant.info.id)
 
     # --- content
 
     async def get_rendered_content(self, agent_id: str, label: str) -> str | None:
-        access = await self._door.own(agent_id, label)
-        if access is None:
+        grant = await self._access.find(agent_id, label)
+        if grant is None:
             return None
-        held = await self._cache.get(access.info)
-        return render_block(held.doc)
+        block = await self._cache.get(grant.info)
+        return render_block(block.doc)
 
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> Sequence[RenderedBlock]:
-        """Blocks as they are shown: all, or only those that every turn shows and those of these ids."""
+        """Return blocks as text: all, or only those that every turn shows and those of these ids."""
         blocks, stale = await self._rows.rendered_blocks(agent_id, named=named)
         if stale:
             await self.keep_texts(agent_id)
@@ -134,7 +134,7 @@ class MemoryStore:
         return blocks
 
     async def keep_texts(self, agent_id: str | None = None) -> None:
-        """Keep the texts of blocks that changed: those an agent may read, or all."""
+        """Store the rendered texts of blocks that changed: those that an agent may read, or all."""
         for _ in range(_TRIES):
             stale = await self._rows.stale(agent_id)
             for info in stale:
@@ -153,42 +153,42 @@ class MemoryStore:
         Raises:
             StoreError: the block has no such version.
         """
-        held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        block, document = await self._access.open(agent_id, label, Action.OVERWRITE, is_system=is_system)
 
         def write(moment: Moment) -> tuple[None, dict[str, Any]]:
             if base is not None:
-                merged = held.doc.rebase(text, held.point(str(base), moment))
+                merged = block.doc.rebase(text, block.point(str(base), moment))
                 return document.set_text(merged, is_system=is_system), {}
-            kind = "overwrite" if held.doc.text_length() else "edit"
+            kind = "overwrite" if block.doc.text_length() else "edit"
             return document.set_text(text, is_system=is_system), {"kind": kind}
 
-        await self._cache.change(held, write, author=_author(agent_id, is_system=is_system))
+        await self._cache.change(block, write, author=_author(agent_id, is_system=is_system))
 
     async def append_to_block(
         self, agent_id: str, label: str, text: str, *, own_line: bool = False, is_system: bool = False
     ) -> None:
-        """Add to the end of a block, behind what others wrote meanwhile; on a line of its own if wanted."""
-        held, document = await self._door.writable(agent_id, label, Action.APPEND, is_system=is_system)
+        """Add to the end of a block, behind what others wrote meanwhile; with `own_line` on a new line."""
+        block, document = await self._access.open(agent_id, label, Action.APPEND, is_system=is_system)
 
         def edit() -> None:
-            is_first = not own_line or not render_block(held.doc)
+            is_first = not own_line or not render_block(block.doc)
             document.append_text(text if is_first else f"\n{text}", is_system=is_system)
 
-        await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
+        await self._cache.edit(block, edit, author=_author(agent_id, is_system=is_system))
 
     async def replace_in_block(
         self, agent_id: str, label: str, old: str, new: str, *, is_system: bool = False
     ) -> bool:
-        """Replace the first occurrence; whether there was one."""
-        held, document = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        """Replace the first occurrence of a text. Returns whether there was one."""
+        block, document = await self._access.open(agent_id, label, Action.OVERWRITE, is_system=is_system)
         edit = partial(document.replace_text, old, new, is_system=is_system)
-        return await self._cache.edit(held, edit, author=_author(agent_id, is_system=is_system))
+        return await self._cache.edit(block, edit, author=_author(agent_id, is_system=is_system))
 
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
-        """Write what was edited through a document."""
-        access = await self._door.required(agent_id, label)
-        held = await self._cache.find(access.info)
-        await self._cache.save(held, author=_author(agent_id, is_system=is_system))
+        """Store what was edited through a document."""
+        grant = await self._access.get(agent_id, label)
+        block = await self._cache.find(grant.info)
+        await self._cache.save(block, author=_author(agent_id, is_system=is_system))
 
     # --- what a block is
 
@@ -200,7 +200,7 @@ class MemoryStore:
     async def set_block_limit(
         self, agent_id: str, label: str, char_limit: int, *, is_system: bool = False
     ) -> None:
-        """Let a block hold so many characters. Raises StoreError for fewer than one."""
+        """Set how many characters a block may hold. Raises StoreError for fewer than one."""
         if char_limit < 1:
             raise StoreError(f"A block cannot hold {char_limit} characters: give a number from 1 up.")
         await self._change(agent_id, label, is_system=is_system, char_limit=char_limit)
@@ -208,15 +208,15 @@ class MemoryStore:
     async def set_block_type(
         self, agent_id: str, label: str, block_type: BlockType, *, is_system: bool = False
     ) -> None:
-        """Say what a block is for.
+        """Change what a block is for.
 
         Raises:
-            PermissionDenied: an agent would swap a core block out, or take from a log that it only grows.
+            PermissionDenied: an agent may not change a core block or a log to another type.
         """
-        held = (await self._door.required(agent_id, label)).info.block_type
-        if held in _SETTLED and block_type != held and not is_system:
+        old = (await self._access.get(agent_id, label)).info.block_type
+        if old in _FIXED_TYPES and block_type != old and not is_system:
             raise PermissionDenied(
-                f"The block {label!r} is a {held.value} block and stays one: only the system may change that."
+                f"The block {label!r} is a {old.value} block and stays one: only the system may change that."
             )
         await self._change(agent_id, label, is_system=is_system, block_type=block_type)
 
@@ -226,90 +226,90 @@ class MemoryStore:
         """Give a block another schema of the same kind.
 
         Raises:
-            StoreError: the kind differs, and the content would be lost from sight.
+            StoreError: the kind differs, so that the content would no longer be shown.
         """
-        access = await self._door.required(agent_id, label)
-        described = schema_to_dict(schema)
-        if described.get("kind") != access.info.schema.get("kind"):
+        grant = await self._access.get(agent_id, label)
+        data = schema_to_dict(schema)
+        if data.get("kind") != grant.info.schema.get("kind"):
             raise StoreError(
-                f"The block {label!r} is a {access.info.schema.get('kind')} and cannot become a "
-                f"{described.get('kind')}: make a new block."
+                f"The block {label!r} is a {grant.info.schema.get('kind')} and cannot become a "
+                f"{data.get('kind')}: make a new block."
             )
-        await self._change(agent_id, label, is_system=is_system, schema=described)
+        await self._change(agent_id, label, is_system=is_system, schema=data)
 
     async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
-        access = await self._door.required(agent_id, label)
-        await self._door.allow(Action.OVERWRITE, access, agent_id, is_system=is_system)
-        await self._rows.update(access.info.id, changes)
+        grant = await self._access.get(agent_id, label)
+        await self._access.authorize(Action.OVERWRITE, grant, agent_id, is_system=is_system)
+        await self._rows.update(grant.info.id, changes)
 
     # --- sharing
 
     async def share_block(
         self, owner: str, label: str, agent_id: str, permission: Permission, *, is_system: bool = False
     ) -> None:
-        """Let another agent use a block, with a permission of its own that is no wider than the owner's.
+        """Let another agent use a block, with a permission that is no wider than the owner's.
 
         Raises:
             PermissionDenied: the share would allow what the owner itself may not do.
         """
-        access = await self._door.required(owner, label)
-        if not is_system and (owner == agent_id or wider(permission, access.permission)):
+        grant = await self._access.get(owner, label)
+        if not is_system and (owner == agent_id or wider(permission, grant.permission)):
             raise PermissionDenied(
-                f"The block {label!r} has the permission {access.permission.value}: it cannot be shared "
+                f"The block {label!r} has the permission {grant.permission.value}: it cannot be shared "
                 f"with {agent_id!r} as {permission.value}, only as something narrower."
             )
-        await self._rows.share(access.info.id, agent_id, permission)
+        await self._rows.share(grant.info.id, agent_id, permission)
 
     async def unshare_block(self, owner: str, label: str, agent_id: str, *, is_system: bool = False) -> bool:
-        access = await self._door.required(owner, label)
-        return await self._rows.unshare(access.info.id, agent_id)
+        grant = await self._access.get(owner, label)
+        return await self._rows.unshare(grant.info.id, agent_id)
 
     async def list_shared_blocks(self, agent_id: str) -> list[SharedBlock]:
         return list(await self._rows.shared_with(agent_id))
 
     async def get_shared_block(self, requester: str, owner: str, label: str) -> Document | None:
-        """Another agent's block with the share's permission; None without a share."""
+        """Return another agent's block with the share's permission, or None without a share."""
         for share in await self._rows.shared_with(requester):
             if (share.owner, share.label) == (owner, label):
                 info = await self._rows.find(owner, label)
                 if info is not None:
-                    held = await self._cache.get(info)
-                    return Access(info, share.permission).document(held, requester)
+                    block = await self._cache.get(info)
+                    return Grant(info, share.permission).document(block, requester)
         return None
 
     # --- history
 
     async def block_history(self, agent_id: str, label: str) -> list[BlockVersion]:
-        access = await self._door.required(agent_id, label)
-        return list(await self._rows.history(access.info.id))
+        grant = await self._access.get(agent_id, label)
+        return list(await self._rows.history(grant.info.id))
 
     async def block_at(self, agent_id: str, label: str, version: int) -> str:
-        """The block's text as it was after that change."""
-        access = await self._door.required(agent_id, label)
-        states = await self._rows.states(access.info.id, version)
+        """Return the block's text as it was after a change."""
+        grant = await self._access.get(agent_id, label)
+        states = await self._rows.states(grant.info.id, version)
         if states is None:
             raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
-        held = await self._cache.get(access.info)
-        past = held.doc.at(states[1])
+        block = await self._cache.get(grant.info)
+        past = block.doc.at(states[1])
         return render_block(past)
 
     async def undo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
-        """Take back the newest change that was not taken back; whether there was one."""
+        """Undo the newest change that is not undone yet. Returns whether there was one."""
         return await self._reverse(agent_id, label, "undo", is_system=is_system)
 
     async def redo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
-        """Bring back what was undone last, if nothing was edited since; whether there was anything."""
+        """Redo the newest undone change, if nothing was edited since. Returns whether there was one."""
         return await self._reverse(agent_id, label, "redo", is_system=is_system)
 
     async def _reverse(
         self, agent_id: str, label: str, kind: Literal["undo", "redo"], *, is_system: bool
     ) -> bool:
-        held, _ = await self._door.writable(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        return await self._cache.reverse(held, kind, author=_author(agent_id, is_system=is_system))
+        block, _ = await self._access.open(agent_id, label, Action.OVERWRITE, is_system=is_system)
+        return await self._cache.reverse(block, kind, author=_author(agent_id, is_system=is_system))
 
     async def masked(self, text: str) -> list[MaskedBlock]:
-        """Every block that holds or held a text, with it made unreadable; nothing is written."""
-        return [found async for found in masked_blocks(self._rows, self._cache, text)]
+        """Return every block that holds or held a text, with the text redacted. Nothing is written."""
+        return [block async for block in masked_blocks(self._rows, self._cache, text)]
 
     # --- archive and search
 
@@ -324,7 +324,7 @@ class MemoryStore:
         return await self._archive.insert(agent_id, content, metadata)
 
     async def search_archival(self, agent_id: str, query: str, limit: int = 10) -> list[ArchivalEntry]:
-        """An agent's notes that match, best first."""
+        """Return an agent's notes that match, best first."""
         options = SearchOptions(content_types=(SearchContentType.ARCHIVAL,), limit=limit)
         hits = await self.search(agent_id, query, options)
         entries = await self._archive.list([hit.id for hit in hits])
@@ -336,14 +336,14 @@ class MemoryStore:
     async def search(
         self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH
     ) -> list[MemorySearchResult]:
-        """What an agent may find: its own, and what is shared with it."""
+        """Search an agent's own memory, and what is shared with it."""
         await self.keep_texts(agent_id)
         return await self._finder.search(query, Scope(owner=agent_id), options)
 
     async def search_all(
         self, query: str, options: SearchOptions = _PLAIN_SEARCH, *, operator: bool = False
     ) -> list[MemorySearchResult]:
-        """Everything of everyone. Raises PermissionDenied unless the operator asks."""
+        """Search the memory of everyone. Raises PermissionDenied unless the operator asks."""
         if not operator:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
         await self.keep_texts()

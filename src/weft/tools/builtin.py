@@ -1,4 +1,4 @@
-"""Weft's own tools: memory, under the permissions of its blocks, and results that were too long to show."""
+"""Weft's own tools: memory, within the permissions of its blocks, and results that were too long to show."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Person:
 
 
 class MemoryTools:
-    """What an agent can do with its memory. Whose memory it is comes from the caller, not from the model."""
+    """An agent's operations on its memory. The caller says whose memory it is, never the model."""
 
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
@@ -52,7 +52,7 @@ class MemoryTools:
             label: The block's label, as in its tag.
             text: What to add.
         """
-        memory = self._memory.asking(_Person(caller, _quoted("+", text)))
+        memory = self._memory.with_consent(_Person(caller, _quoted("+", text)))
         await memory.append_to_block(caller.agent_id, label, text, own_line=True)
         before = _content(caller, label)
         return await self._done(caller, label, f"{before}\n{text}" if before else text)
@@ -66,7 +66,7 @@ class MemoryTools:
             new: What to put in its place; empty to remove it.
         """
         change = "\n".join(_quoted(mark, text) for mark, text in (("-", old), ("+", new)) if text)
-        memory = self._memory.asking(_Person(caller, change))
+        memory = self._memory.with_consent(_Person(caller, change))
         if not await memory.replace_in_block(caller.agent_id, label, old, new):
             raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
         return await self._done(caller, label, _content(caller, label).replace(old, new, 1))
@@ -82,7 +82,7 @@ class MemoryTools:
         if block is None:
             raise ToolError(f"you were not shown the block {label!r}: use memory_append or memory_replace")
         change = "\n".join(_quoted(mark, part) for mark, part in (("-", block.content), ("+", text)) if part)
-        memory = self._memory.asking(_Person(caller, change))
+        memory = self._memory.with_consent(_Person(caller, change))
         await memory.update_block_text(caller.agent_id, label, text, base=block.version)
         return await self._done(caller, label, text)
 
@@ -106,8 +106,8 @@ class MemoryTools:
             limit: How many changes at most.
         """
         versions = await self._memory.block_history(caller.agent_id, label)
-        shown = list(versions)[-max(1, min(limit, _MOST)) :]
-        lines = [f"{v.version}: {_when(v.at)} {v.kind} by {v.author or 'unknown'}" for v in shown]
+        newest = list(versions)[-max(1, min(limit, _MOST)) :]
+        lines = [f"{v.version}: {_when(v.at)} {v.kind} by {v.author or 'unknown'}" for v in newest]
         return "\n".join(lines) or "(no changes)"
 
     async def archival_insert(self, text: str, caller: Caller) -> str:
@@ -125,8 +125,8 @@ class MemoryTools:
             query: What to look for.
             limit: How many at most.
         """
-        found = await self._memory.search_archival(caller.agent_id, query, max(1, min(limit, _MOST)))
-        return _listed([f"[{_when(note.created_at)}] {note.content}" for note in found])
+        notes = await self._memory.search_archival(caller.agent_id, query, max(1, min(limit, _MOST)))
+        return _listed([f"[{_when(note.created_at)}] {note.content}" for note in notes])
 
     async def conversation_search(self, query: str, caller: Caller, limit: int = 5) -> str:
         """Search everything that was said in conversations with this person.
@@ -135,14 +135,14 @@ class MemoryTools:
             query: What to look for.
             limit: How many lines at most.
         """
-        found = await self._recall.recall(
+        lines = await self._recall.recall(
             query, sender=caller.sender, session_id="", limit=max(1, min(limit, _MOST))
         )
-        return _listed([f"[{_when(line.timestamp)}] {line.speaker}: {line.text}" for line in found])
+        return _listed([f"[{_when(line.timestamp)}] {line.speaker}: {line.text}" for line in lines])
 
 
 class ResultTools:
-    """Reading on in a result that was cut."""
+    """The tool that reads on in a result that was cut."""
 
     def __init__(self, turns: Turns, page_chars: int) -> None:
         self._turns, self._page_chars = turns, page_chars
@@ -174,7 +174,7 @@ def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
 
 
 def result_tools(turns: Turns, *, max_chars: int = _PAGE + _NOTE) -> list[Tool]:
-    """Reading on, by pages that are not cut themselves where results may have so many characters."""
+    """Return the tool that reads on, in pages that fit into `max_chars` and so are not cut themselves."""
     page_chars = max(min(_PAGE, max_chars - _NOTE), 1)
     return [tool_from(ResultTools(turns, page_chars).read_result, source=SOURCE)]
 
@@ -186,9 +186,9 @@ def _content(caller: Caller, label: str) -> str:
 
 
 def _quoted(mark: str, text: str) -> str:
-    """What would be written, as a person reads it: its beginning, each line marked."""
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
-    return "\n".join(f"    {mark} {line}" for line in shown.splitlines())
+    """Show a person the beginning of a text that would be written, with a mark before each line."""
+    excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return "\n".join(f"    {mark} {line}" for line in excerpt.splitlines())
 
 
 def _when(at: datetime | None) -> str:

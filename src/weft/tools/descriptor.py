@@ -1,7 +1,7 @@
-"""What a skill's `tools.json` says: its tools, what they may run, and how a call becomes a command line.
+"""A skill's `tools.json`: its tools, what they may run, and how a call becomes a command line.
 
-The file is written by hand, so it is read strictly: a key that is not known would otherwise be a rule
-that nobody applies. Whatever is wrong is said in one sentence with the file, the line and the key.
+People write the file by hand, so it is read strictly: an unknown key would otherwise be a rule that nobody
+applies. An error is one sentence with the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = Literal["positional", "flag", "flagifboolean"]
 
 _FLAG = re.compile(r"-{0,2}[^\s=-][^\s=]*")
 _OPEN_FLAG = re.compile(r"-(?!\w\Z|-[^=]+=)")
-"""The start of a word that is an option, but whose name or end is still open."""
+"""The start of an option whose name or end is still open."""
 _PLACEHOLDER = re.compile(r"\$(param|name)(?!\w)")
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
@@ -37,7 +37,7 @@ class Resolve:
     args: tuple[str, ...] = ()
 
     def filled(self, value: str, param: str) -> tuple[str, ...]:
-        """The arguments with `$param` replaced by the value and `$name` by the parameter's name."""
+        """Return the arguments with `$param` replaced by the value and `$name` by the parameter's name."""
         known = {"param": value, "name": param}
         return tuple(_PLACEHOLDER.sub(lambda match: known[match[1]], word) for word in self.args)
 
@@ -75,7 +75,7 @@ class Descriptor:
 
 
 def parse(text: str, *, path: str) -> Descriptor:
-    """A descriptor from the text of its file.
+    """Parse the text of a `tools.json`.
 
     Raises:
         ToolError: the file is not as it must be; the sentence names the file, the line and the key.
@@ -96,7 +96,7 @@ def parse(text: str, *, path: str) -> Descriptor:
 
 
 def doubts(descriptor: Descriptor) -> Iterator[str]:
-    """What may stand in a file but cannot work, a sentence each: such a tool fails whenever it is called."""
+    """Yield a sentence for each tool that is valid but fails whenever it is called."""
     for tool in descriptor.tools:
         runs = descriptor.execution[tool.name]
         resolving = [arg.resolve for arg in runs.args if arg.resolve and arg.resolve.binary]
@@ -105,14 +105,14 @@ def doubts(descriptor: Descriptor) -> Iterator[str]:
             if subcommand not in descriptor.allowlist.get(binary, ()):
                 words = f"{binary} {subcommand}".strip()
                 yield f"tool {tool.name!r}: {words!r} is not on the allowlist, so it is never run"
-        told = tool.parameters.get("properties")
+        properties = tool.parameters.get("properties")
         for arg in runs.args:
-            if not isinstance(told, Mapping) or arg.param not in told:
+            if not isinstance(properties, Mapping) or arg.param not in properties:
                 yield f"tool {tool.name!r}: its `parameters` do not tell the model of {arg.param!r}"
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a name can be nothing but the name of a file in a folder: no path, no option."""
+    """Check that a name is the name of a file in a folder: no path, no option."""
     return bool(name) and not name.startswith(("-", ".")) and not re.search(r"[/\\\s\0]|\.\.", name)
 
 
@@ -141,11 +141,11 @@ def _descriptor(root: _Node) -> Descriptor:
     )
 
 
-def _unique(found: Sequence[Any], key: str, root: _Node) -> set[str]:
-    """The names of tools or executions, each of which may stand only once."""
+def _unique(entries: Sequence[Any], key: str, root: _Node) -> set[str]:
+    """Return the names of tools or executions, each of which may stand only once."""
     names: set[str] = set()
-    for at, one in enumerate(found):
-        name = getattr(one, key)
+    for at, entry in enumerate(entries):
+        name = getattr(entry, key)
         if name in names:
             place = "tools" if key == "name" else "execution"
             root.at(place, at, key).wrong(f"{name!r} stands here for the second time: remove one.")
@@ -216,10 +216,10 @@ def _resolve(node: _Node, param: str) -> Resolve:
 
 
 def _binary(node: _Node, name: str | None = None) -> str:
-    found = node.filled() if name is None else name
-    if not is_plain_name(found):
-        node.wrong(f"{found!r} is not the name of a program: write it without a path or options.")
-    return found
+    binary = node.filled() if name is None else name
+    if not is_plain_name(binary):
+        node.wrong(f"{binary!r} is not the name of a program: write it without a path or options.")
+    return binary
 
 
 # --- reading values, and knowing where each stands
@@ -230,7 +230,7 @@ _REQUIRED = object()
 
 
 class _Wrong(Exception):
-    """What is wrong, and the place of the value it is wrong with."""
+    """An error in the file, with the place of the wrong value."""
 
     def __init__(self, place: Place, sentence: str) -> None:
         super().__init__(sentence)
@@ -298,13 +298,13 @@ class _Node:
 
 
 def _load(text: str) -> Any:
-    """The data of a JSON text in which no object has a key twice: the first would be lost in silence."""
+    """Parse a JSON text and refuse a key that stands twice, because the first would silently be lost."""
     twice = False
 
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal twice
-        twice |= len(dict(found)) < len(found)
-        return dict(found)
+        twice |= len(dict(members)) < len(members)
+        return dict(members)
 
     data = json.loads(text, object_pairs_hook=pairs)
     if twice:
@@ -314,13 +314,13 @@ def _load(text: str) -> Any:
 
 
 def _key(place: Place) -> str:
-    """The key that a place ends with, and the lists and objects it stands in."""
+    """Name a place: its key, and the lists and objects around it."""
     steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in place]
     return f"key {''.join(steps).removeprefix('.')!r}" if place else "at the top"
 
 
 def _line(text: str, target: Place) -> int:
-    """The line of a place; for a key that is not there, that of the object it is missing from."""
+    """Return the line of a place; for a missing key, that of the object it is missing from."""
     depth, offset = 0, len(text) - len(text.lstrip())
     for place, began, _ in _places(text):
         if depth <= len(place) <= len(target) and tuple(place) == target[: len(place)]:
@@ -332,10 +332,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],]|[^\s{}\[\],:"]++')
 
 
 def _places(text: str) -> Iterator[tuple[list[str | int], int, bool]]:
-    """Every key and item of a valid JSON text, with its offset, and whether that key was there before.
+    """Yield every key and item of a valid JSON text, with its offset, and whether the key stood there before.
 
-    The place that is given out changes with the next step. There is no recursion, since a text that the
-    parser could just follow would be too deep for a second, slower one.
+    The yielded place changes with the next step. There is no recursion, because a text that the parser could
+    just follow would be too deep for a second, slower one.
     """
     place: list[str | int] = []
     keys: list[set[str] | None] = []

@@ -226,7 +226,7 @@ class ContextBuilder:
         receipt = account(decided, warnings=notes)
         _report(receipt)
         context = render(decided, receipt)
-        return replace(context, blocks=await _shown_blocks(request, context))
+        return replace(context, blocks=await _visible_blocks(request, context))
 
     async def _history(self, rule: HistoryRule, limits: ModelContextLimits) -> History:
         settings = self._settings
@@ -288,7 +288,7 @@ def _blocks(settings: _Settings) -> Awaitable[Sequence[RenderedBlock]] | None:
     return asyncio.ensure_future(memory.rendered_blocks(settings.agent_id, named=named))
 
 
-async def _shown_blocks(request: Request, context: Context) -> tuple[RenderedBlock, ...]:
+async def _visible_blocks(request: Request, context: Context) -> tuple[RenderedBlock, ...]:
     if request.blocks is None:
         return ()
     titles = {section.title for section in context.sections if section.source == "blocks"}

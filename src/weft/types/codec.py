@@ -83,14 +83,14 @@ def to_dict(value: Any) -> Any:
     if cls in _PLAIN:
         return value
     if (shape := _shape(cls)) is not None:
-        shown = {
+        data = {
             name: to_dict(item)
             for attribute, name, default, always in shape
             if (item := getattr(value, attribute)) != default or always
         }
         if isinstance(value, Tagged):
-            shown = {"kind": cls.kind, **shown}
-        return shown | {name: to_dict(getattr(value, name)) for name in getattr(cls, "DERIVED", ())}
+            data = {"kind": cls.kind, **data}
+        return data | {name: to_dict(getattr(value, name)) for name in getattr(cls, "DERIVED", ())}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):

@@ -104,9 +104,9 @@ class ArchivalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockInfo:
-    """All about a block but its content.
+    """Everything about a block except its content.
 
-    `version` is that of its newest change. `epoch` goes up when a purge masks its changes.
+    `version` is the number of its newest change. `epoch` goes up when a text is redacted from all changes.
     """
 
     id: str

@@ -163,7 +163,7 @@ def schema_from_dict(data: Any) -> BlockSchema:
 
 
 def _check_name(name: Any, what: str) -> None:
-    """A name is one line of text: it stands in headings, where a second line could pass for content."""
+    """Check that a name is one line: in a heading, a second line could pass for content."""
     as_text(name, f"{what}'s name")
     if not name.strip() or name != name.strip() or len(name.splitlines()) > 1:
         raise StoreError(f"{what} cannot be named {name!r:.60}: a name is one line without spaces around it.")
@@ -174,17 +174,17 @@ def _check_schema(schema: Any, what: str) -> None:
         raise StoreError(f"{what} cannot have the schema {schema!r:.60}: give one such as TextSchema().")
 
 
-def _named_parts(given: Any, cls: type[Any], what: str) -> tuple[Any, ...]:
-    """The parts as a tuple, all of one class and each with a name of its own."""
-    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
-        raise StoreError(f"The {what}s of a schema must be a list, not {given!r:.40}.")
-    parts, seen = tuple(given), set()
+def _named_parts(values: Any, cls: type[Any], what: str) -> tuple[Any, ...]:
+    """Return the parts as a tuple if all are of one class and each has a name of its own."""
+    if not isinstance(values, Iterable) or isinstance(values, str | Mapping):
+        raise StoreError(f"The {what}s of a schema must be a list, not {values!r:.40}.")
+    parts, names = tuple(values), set()
     for part in parts:
         if not isinstance(part, cls):
             raise StoreError(f"A {what} of a schema cannot be {part!r:.60}: give a {cls.__name__}.")
-        if part.name in seen:
+        if part.name in names:
             raise StoreError(f"The {what} {part.name!r} is defined twice: rename one of them.")
-        seen.add(part.name)
+        names.add(part.name)
     return parts
 
 

@@ -28,7 +28,6 @@ class Kind(ABC, Generic[S]):
     """
 
     operations: ClassVar[str]
-    has_headers: ClassVar[bool] = False
 
     @abstractmethod
     def content(self, schema: S, block: Containers, place: str) -> Any:

@@ -18,7 +18,6 @@ class CompositeKind(Kind[CompositeSchema]):
     """Sections. The content is a dict of their contents."""
 
     operations = "set_text_in_section or set_field_in_section"
-    has_headers = True
 
     def content(self, schema: CompositeSchema, block: Containers, place: str) -> dict[str, Any]:
         return {
@@ -31,7 +30,7 @@ class CompositeKind(Kind[CompositeSchema]):
         for section in schema.sections:
             parts.append(f"=== {section.name}{READ_ONLY_MARK if section.read_only else ''} ===")
             body = render(section.schema, content[section.name], bare=bare)
-            if not kind_for(section.schema).has_headers:  # else the headers are ours
+            if kind_for(section.schema).sections(section.schema) is None:  # else the headers are ours
                 body = _HEADER_LIKE.sub(r"\\\g<0>", body)
             if body:
                 parts.append(body)

@@ -44,8 +44,8 @@ class LogEditor(Editor):
         part = self._open(LogSchema, Action.APPEND, section, is_system)
         new = _check_entry(part.schema.entry_schema, entry, f"The entry for {part.inline_name}")
         stored = stamped(new, now())
-        shown = content_of(self._block, part.schema, part.place)
-        self._fit(part, [stored, *shown][: part.schema.display_limit])
+        newest = content_of(self._block, part.schema, part.place)
+        self._fit(part, [stored, *newest][: part.schema.display_limit])
         root = f"{part.place}entries"
         self._block.splice_items(root, self._block.length(root), 0, [stored])
 
@@ -80,5 +80,5 @@ def _line(entry: Any, at: str, order: Sequence[str]) -> str:
     """Write an entry behind its own time, else behind the one at which it was written."""
     values = entry if isinstance(entry, Mapping) else {"": entry}
     stamp = scalar(values["timestamp"]) if values.get("timestamp") is not None else at
-    shown = [scalar(values[key]) for key in ordered_keys(values, order) if key != "timestamp"]
-    return " ".join([f"[{stamp}]", *shown] if stamp else shown)
+    words = [scalar(values[key]) for key in ordered_keys(values, order) if key != "timestamp"]
+    return " ".join([f"[{stamp}]", *words] if stamp else words)

@@ -29,8 +29,8 @@ class MapKind(Kind[MapSchema]):
 
     def render(self, schema: MapSchema, content: Any, *, bare: bool) -> str:
         # An empty list has nothing to show.
-        shown = [field for field in schema.fields if content.get(field.name) not in (None, [])]
-        return "\n".join(_line(field, content[field.name]) for field in shown)
+        fields = [field for field in schema.fields if content.get(field.name) not in (None, [])]
+        return "\n".join(_line(field, content[field.name]) for field in fields)
 
     def check(self, schema: MapSchema, value: Any, where: str) -> dict[str, Any]:
         return check_fields(schema.fields, value, where)
@@ -77,9 +77,9 @@ class MapEditor(Editor):
         part, field = self._field(name, Action.APPEND, section, is_system, "list")
         new = plain(item, _where(part, field))
         content = content_of(self._block, part.schema, part.place)
-        shown, stored = content.get(name, []), self._block.items(_root(part.place, field))
-        self._fit(part, {**content, name: [*shown, new]})
-        added = [new] if stored else [*shown, new]  # the first item takes the default along
+        items, stored = content.get(name, []), self._block.items(_root(part.place, field))
+        self._fit(part, {**content, name: [*items, new]})
+        added = [new] if stored else [*items, new]  # the first item takes the default along
         self._splice(part, field, len(stored), 0, added)
 
     @exclusive
