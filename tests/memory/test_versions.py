@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -65,6 +66,19 @@ async def test_a_whole_text_without_a_base_replaces_what_is_there_and_the_histor
         assert await text_of(one) == "third"
         await one.memory.update_block_text("iris", "notes", "fourth")
         assert await one.memory.redo_block("iris", "notes") is False
+
+
+async def test_what_has_happened_lately_says_that_a_block_was_overwritten(store: Store) -> None:
+    await store.memory.create_block("iris", "notes")
+    for text in ("first", "second"):
+        await store.memory.update_block_text("iris", "notes", text)
+
+    entries = await store.activity.recent("iris", since=datetime(2020, 1, 1, tzinfo=UTC), limit=5)
+
+    assert [entry.text for entry in entries] == [
+        "changed the block 'notes' 2 times",
+        "overwrote the block 'notes'",
+    ]
 
 
 async def test_tasks_of_one_program_lose_nothing_either(store: Store) -> None:
