@@ -169,7 +169,7 @@ async def test_what_is_no_feed_is_refused_and_the_next_one_is_read(
     ("status", "headers", "words"),
     [
         (500, {}, "status 500"),
-        (200, {"content-encoding": "gzip"}, "came packed"),
+        (200, {"content-encoding": "gzip"}, "came compressed"),
         (302, {"location": "/"}, "leads on and on"),
         (302, {"location": "file:///etc/passwd"}, "to no page"),
         (302, {}, "status 302"),

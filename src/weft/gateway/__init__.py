@@ -1,1 +1,1 @@
-"""Between a channel and a turn: what comes in is made fit to be answered."""
+"""The one desk between channels and turns, with its inbox, outbox and schedule."""

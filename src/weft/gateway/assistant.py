@@ -181,8 +181,8 @@ class Assistant:
 def _request(
     text: str, session: str | None, history: Iterable[Message] | None, caller: Caller
 ) -> TurnRequest:
-    shown = None if history is None else tuple(history)
-    return TurnRequest(text=text, session=session or "", history=shown, caller=caller)
+    messages = None if history is None else tuple(history)
+    return TurnRequest(text=text, session=session or "", history=messages, caller=caller)
 
 
 def _place_of(caller: Caller) -> tuple[str, str, str]:

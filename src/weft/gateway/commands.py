@@ -1,4 +1,4 @@
-"""What a person can type instead of a message: handled before any model is asked, alike in every channel."""
+"""Slash commands: run without a model, alike in every channel."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _NEXT = "(your next message)"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, what it does in one sentence, and the work. It answers in Markdown."""
+    """A command: what it does, in one sentence, and the function that returns its answer in Markdown."""
 
     about: str
     run: Callable[[Conversation, str], Awaitable[str]]
 
 
 def is_command(text: str) -> bool:
-    """Whether a message is a command: a slash and a word, and no path or text with slashes."""
+    """Return whether a message is a command: a slash and a word, not a path."""
     word = text.strip().split(maxsplit=1)[0] if text.strip() else ""
     return word.startswith("/") and word[1:].isalpha()
 
 
 async def run_command(conversation: Conversation, text: str) -> str:
-    """The answer to a command.
+    """Run a command and return its answer.
 
     Raises:
         ConfigError: there is no such command.
@@ -101,7 +101,7 @@ async def _agree(_: Conversation, rest: str) -> str:
 
 
 def _table(receipt: Receipt) -> str:
-    """A receipt as a Markdown table, with what was left out below it."""
+    """Write a receipt as a Markdown table, with what was left out below it."""
     share = receipt.total_tokens / receipt.limit if receipt.limit else 0
     rows = [
         f"{receipt.total_tokens:,} of {receipt.limit:,} tokens ({share:.0%}), recipe {receipt.recipe}",
@@ -123,7 +123,7 @@ def _cell(text: str) -> str:
 
 COMMANDS = {
     "help": Command("lists the commands.", _help),
-    "new": Command("begins a new session; the old one is kept.", _new),
+    "new": Command("begins a new session; the old one stays in the log.", _new),
     "context": Command("shows what the model sees, by layer and tokens; `full` shows the text.", _context),
     "receipt": Command("shows what the last answer was made from.", _receipt),
     "model": Command("says who answers, or changes it: `/model ollama:llama3.2`.", _model),

@@ -1,4 +1,4 @@
-"""What goes out: answers, in the order of each place, tried again where that may help."""
+"""Sending the outbox: answers in the order of each conversation, retried where that may help."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOUBTFUL = "I was interrupted while I was sending you an answer. If it did not a
 
 
 class Deliveries:
-    """Sends what is in the outbox. It is marked there before it is sent, and again after."""
+    """Sends what is in the outbox. Each message is marked there before it is sent, and again after."""
 
     def __init__(self, store: LazyStore, channels: Mapping[str, Channel], settings: GatewaySettings) -> None:
         self._store, self._channels, self._settings = store, channels, settings
@@ -31,7 +31,7 @@ class Deliveries:
         self._stopping = False
 
     def look(self) -> None:
-        """Look into the outbox now."""
+        """Wake the sender: something is in the outbox."""
         self._to_send.set()
 
     async def run(self) -> None:
@@ -46,7 +46,7 @@ class Deliveries:
                 continue
 
     async def stop(self) -> None:
-        """Send what is there, and wait until it has arrived, but not for ever."""
+        """Send what is there, and wait until it has arrived, within the time limit."""
         self._stopping = True
         self._to_send.set()
         with suppress(TimeoutError):
@@ -55,7 +55,7 @@ class Deliveries:
                     await asyncio.wait(self._outgoing)
 
     async def _send_all(self) -> int:
-        """Begin to send what is due; how much that is."""
+        """Begin to send what is due. Returns how many messages that is."""
         store = await self._store.get()
         async with self._looking:
             due = await store.mailbox.due(time.time(), self._channels, busy=self._busy)
@@ -64,18 +64,18 @@ class Deliveries:
         return len(due)
 
     def _send_soon(self, delivery: Delivery) -> None:
-        """Send beside what goes to other places; what goes to the same place comes up when this has."""
+        """Send in a task of its own. The next message to the same conversation waits for it."""
         self._busy.add((delivery.message.channel, delivery.message.conversation))
         sending = asyncio.create_task(self._contained(delivery))
         self._outgoing.add(sending)
         sending.add_done_callback(self._outgoing.discard)
 
     async def _contained(self, delivery: Delivery) -> None:
-        """One answer; whatever goes wrong with it, the next one is sent."""
+        """Send one answer. Whatever goes wrong with it, the next one is sent."""
         try:
             await self._send(delivery)
-        except StoreError as error:  # it stays marked, and the next start tells that it is doubtful
-            _log.warning("what became of an answer could not be kept: %s", error)
+        except StoreError as error:  # it stays marked, and the next start reports it
+            _log.warning("the outcome of a delivery could not be stored: %s", error)
         except Exception:  # noqa: BLE001 - one answer must not take the others with it
             _log.exception("an answer could not be delivered")
             await (await self._store.get()).mailbox.undeliverable(delivery.id)

@@ -1,4 +1,4 @@
-"""Commands about what is remembered of a person and what is to be done for them."""
+"""Slash commands about memory, facts, tasks and skills."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 60
 
 
 async def show_facts(conversation: Conversation, rest: str) -> str:
-    """What is known about the person."""
+    """List the facts about the person."""
     store = await conversation.engine.store.get()
     facts = await store.facts.list(conversation.caller.sender)
     lines = [f"- **{one_line(fact.key)}**: {one_line(fact.value)}" for fact in facts]
@@ -20,7 +20,7 @@ async def show_facts(conversation: Conversation, rest: str) -> str:
 
 
 async def forget_fact(conversation: Conversation, rest: str) -> str:
-    """Forget one thing about the person."""
+    """Delete a fact about the person."""
     if not rest:
         return "Say what to forget: `/forget KEY`. `/facts` lists the keys."
     store = await conversation.engine.store.get()
@@ -30,7 +30,7 @@ async def forget_fact(conversation: Conversation, rest: str) -> str:
 
 
 async def show_memory(conversation: Conversation, rest: str) -> str:
-    """The blocks of the assistant's memory, or the text of one."""
+    """List the memory blocks, or show one."""
     store, agent = await conversation.engine.store.get(), conversation.caller.agent_id
     if rest:
         text = await store.memory.get_rendered_content(agent, rest)
@@ -47,7 +47,7 @@ async def show_memory(conversation: Conversation, rest: str) -> str:
 
 
 async def undo_memory(conversation: Conversation, rest: str) -> str:
-    """Take the last change of memory back: of one block, or of the one that was changed last."""
+    """Undo the last change of a block; without a label, of the block that was changed last."""
     store, agent = await conversation.engine.store.get(), conversation.caller.agent_id
     label = rest
     if not label:
@@ -63,7 +63,7 @@ async def undo_memory(conversation: Conversation, rest: str) -> str:
 
 
 async def show_tasks(conversation: Conversation, rest: str) -> str:
-    """What is pending for the person."""
+    """List the person's pending tasks."""
     store = await conversation.engine.store.get()
     tasks = await store.tasks.list(conversation.caller.sender)
     return "\n".join(f"- {line(task)}" for task in tasks) or "Nothing is pending."
@@ -78,13 +78,13 @@ async def cancel_task(conversation: Conversation, rest: str) -> str:
 
 
 async def show_last(conversation: Conversation, rest: str) -> str:
-    """The last answer once more."""
-    said = [m.content for m in await conversation.newest(50) if m.role == "assistant" and m.content]
-    return said[-1] if said else "Nothing was answered yet."
+    """Show the last answer again."""
+    answers = [m.content for m in await conversation.newest(50) if m.role == "assistant" and m.content]
+    return answers[-1] if answers else "Nothing was answered yet."
 
 
 async def show_skills(conversation: Conversation, rest: str) -> str:
-    """What the assistant knows how to do, and why other skills are not used."""
+    """List the skills, and why some are not used."""
     builder = conversation.engine.builder
     skills = await builder.files.load_skills(builder.recipe)
     lines = [f"- **{one_line(one.name)}**: {one_line(one.description)}" for one in skills.found]
@@ -93,7 +93,7 @@ async def show_skills(conversation: Conversation, rest: str) -> str:
 
 
 async def show_status(conversation: Conversation, rest: str) -> str:
-    """Where the conversation is: session, model, recipe, size."""
+    """Show the session, the model, the recipe and the size of the next context."""
     info, engine = conversation.provider.info, conversation.engine
     receipt = (await conversation.context("(your next message)")).receipt
     lines = [
@@ -107,6 +107,6 @@ async def show_status(conversation: Conversation, rest: str) -> str:
 
 
 async def reload(conversation: Conversation, rest: str) -> str:
-    """Read files and skills anew."""
+    """Read instructions, memory files and skills again with the next message."""
     conversation.engine.builder.reload()
     return "Instructions, memory files and skills are read anew with the next message."

@@ -1,7 +1,7 @@
 """Which costly layers a message needs, by its words.
 
-Words are looked for where a word begins, whatever their case, so that "residue" is not taken for "due". Where
-a message says nothing of either kind, both layers stay away and their tokens are saved.
+The patterns match at the start of a word, in any case, so that "residue" does not match "due". A message with
+none of these words saves the tokens of both layers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _RECALL_WORDS, _TASK_WORDS = _pattern(_RECALL), _pattern(_TASKS)
 
 
 def needs_of(message: str, gate: Gate = "keywords") -> ContextNeeds:
-    """What a message needs as the recipe's gate sees it: everything, what its words ask for, or no recall."""
+    """Return what a message needs under a recipe's gate: all, what its words ask for, or no recall."""
     if gate == "keywords":
         return ContextNeeds(
             recall=_RECALL_WORDS.search(message) is not None,

@@ -1,4 +1,4 @@
-"""What streams watch, how often, and to whom they tell what they see."""
+"""Settings of streams: what they watch, how often, and who gets their notices."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FOLDER_SECONDS, _FEED_SECONDS = 60.0, 900.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
-    """A folder or a feed that is watched, and the person who is told.
+    """A folder or a feed that is watched, and the person who gets its notices.
 
-    `blocks` are labels of further memory blocks that are shown with what is told. The address of a feed may
-    hold a key, so it is never shown whole.
+    `blocks` are labels of further memory blocks that are shown with a notice. The address of a feed may
+    hold a key, so it is never printed whole.
     """
 
     name: str
@@ -38,7 +38,7 @@ class StreamSettings:
 
     @property
     def seconds(self) -> float:
-        """How long to wait between two looks."""
+        """The time between two looks."""
         return self.every_seconds or (_FOLDER_SECONDS if self.folder else _FEED_SECONDS)
 
     @property
@@ -53,7 +53,11 @@ class StreamSettings:
 
 
 def refuse_same_names(streams: Sequence[StreamSettings]) -> None:
-    """Raises ConfigError if two streams have one name: what one has seen the other would count as seen."""
+    """Refuse two streams of one name, since they would share what they have seen.
+
+    Raises:
+        ConfigError: two streams have the same name.
+    """
     names = [stream.name for stream in streams]
     for name in names:
         if names.count(name) > 1:
@@ -61,7 +65,7 @@ def refuse_same_names(streams: Sequence[StreamSettings]) -> None:
 
 
 def _problem(stream: StreamSettings) -> str:
-    """What is wrong with a stream, and what to do; nothing, if all is well."""
+    """Return what is wrong with a stream and what to do; an empty text if nothing is."""
     if not _NAME.fullmatch(stream.name):
         return "needs another name: take up to 40 of a-z, 0-9, `-` and `_`, such as 'notes'."
     if bool(stream.folder) == bool(stream.feed):
