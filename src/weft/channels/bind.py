@@ -1,4 +1,4 @@
-"""Where a server may listen, what its place is called, and who knows its token."""
+"""Where a server may listen, its names, and its token."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import socket
 from weft.errors import ChannelError, ConfigError
 
 HERE = ("127.0.0.1", "localhost", "[::1]")
-"""The names by which a machine calls itself."""
+"""Names of this machine for itself."""
 
 
 def check_place(host: str, token: str) -> None:
-    """Do nothing if a server may listen there.
+    """Refuse an address that others can reach, unless there is a token that they must know.
 
     Raises:
-        ConfigError: others could reach it, and there is no token that they must know.
+        ConfigError: the address needs a token.
     """
     if not token and not is_loopback(host):
         raise ConfigError(
@@ -27,7 +27,7 @@ def check_place(host: str, token: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -35,7 +35,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether this is the number of a machine, which no trick with names can bend."""
+    """Return whether a host is an IP address, which DNS rebinding cannot forge."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -44,18 +44,22 @@ def is_address(host: str) -> bool:
 
 
 def is_everywhere(host: str) -> bool:
-    """Whether a server there listens at every address of the machine."""
+    """Return whether a server there listens at every address of the machine."""
     return is_address(host) and ipaddress.ip_address(host.strip("[]")).is_unspecified
 
 
-def shown(host: str) -> str:
-    """An address as it stands in a URL."""
+def url_host(host: str) -> str:
+    """Return a host as it stands in a URL."""
     bare = host.strip("[]")
     return f"[{bare}]" if ":" in bare else bare
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Raises ChannelError if nothing can listen there."""
+    """Open a listening socket.
+
+    Raises:
+        ChannelError: nothing can listen there.
+    """
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET
     try:
@@ -65,14 +69,14 @@ def listen(host: str, port: int) -> socket.socket:
         raise ChannelError(
             f"Nothing can listen at {bare} on port {port} ({reason}): give another --port or --host."
         ) from error
-    # Connections inherit it. An answer is written in two pieces, and without this the second one waits 40 ms
-    # for the client to confirm the first.
+    # Connections inherit it. A response is written in two pieces, and without this the second one waits 40 ms
+    # for the client to acknowledge the first.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def knows_token(authorization: str, token: str) -> bool:
-    """Whether a header is `Bearer TOKEN`; how long this takes tells nothing of the token."""
-    scheme, _, given = authorization.partition(" ")
-    told = f"{scheme.lower()} {given.strip()}".encode("utf-8", "replace")
-    return hmac.compare_digest(told, f"bearer {token}".encode())
+    """Return whether a header is `Bearer TOKEN`, in constant time."""
+    scheme, _, secret = authorization.partition(" ")
+    header = f"{scheme.lower()} {secret.strip()}".encode("utf-8", "replace")
+    return hmac.compare_digest(header, f"bearer {token}".encode())

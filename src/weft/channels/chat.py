@@ -35,18 +35,18 @@ _CHUNK_BYTES = 65_536
 
 
 class TerminalConsent:
-    """Asks the person at the terminal to agree, in the middle of an answer."""
+    """Asks the person at the terminal for consent, in the middle of an answer."""
 
     def __init__(self, out: Console) -> None:
         self._out, self._one = out, asyncio.Lock()
         self.growing: GrowingText | None = None
 
     async def ask(self, question: str) -> bool:
-        """Whether they type yes; whoever leaves does not."""
+        """Ask, and return whether they type yes. Ctrl-D counts as no."""
         async with self._one:
             with self.growing.paused() if self.growing else nullcontext():
                 show(question, self._out)
-                try:  # Ctrl-C stops the answer, and with it the question
+                try:  # Ctrl-C stops the answer and its question
                     answer: str = await _prompt(()).prompt_async("yes or no › ", handle_sigint=False)
                 except (KeyboardInterrupt, EOFError):
                     return False
@@ -125,7 +125,7 @@ def _show_event(event: Event, growing: GrowingText) -> None:
 
 
 def show(text: str, out: Console) -> None:
-    """Markdown, drawn for a person and plain for a program."""
+    """Print Markdown: drawn for a person, plain for a program."""
     if out.is_terminal:
         out.print(drawn(text))
     else:
@@ -133,14 +133,14 @@ def show(text: str, out: Console) -> None:
 
 
 async def _stoppable(work: Awaitable[None], out: Console) -> None:
-    """Do the work; Ctrl-C ends it, and nothing else."""
+    """Do some work that Ctrl-C cancels, and nothing else."""
     loop, task, whole = asyncio.get_running_loop(), asyncio.ensure_future(work), asyncio.current_task()
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     try:
         await task
     except asyncio.CancelledError:
         if whole is not None and whole.cancelling():
-            raise  # not this answer alone: the conversation itself is to end
+            raise  # the conversation itself is cancelled
         out.print("[dim]stopped[/]")
     finally:
         loop.remove_signal_handler(signal.SIGINT)
@@ -156,7 +156,7 @@ def _start(text: str) -> str:
 
 
 async def piped_lines() -> AsyncIterator[str]:
-    """The lines of standard input, for a program that talks to us; what is not UTF-8 is replaced."""
+    """Yield the lines of standard input. What is not UTF-8 is replaced."""
     rest = b""
     while chunk := await _read(sys.stdin.fileno()):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -166,11 +166,11 @@ async def piped_lines() -> AsyncIterator[str]:
 
 
 async def _read(handle: int) -> bytes:
-    """What comes next, from a thread that nobody waits for: reading cannot be interrupted, but we can."""
+    """Read the next bytes in a thread that nobody waits for, since a read cannot be interrupted."""
     loop = asyncio.get_running_loop()
     read: asyncio.Future[bytes] = loop.create_future()
 
-    def give(chunk: bytes) -> None:
+    def resolve(chunk: bytes) -> None:
         if not read.done():
             read.set_result(chunk)
 
@@ -179,15 +179,15 @@ async def _read(handle: int) -> bytes:
         with suppress(OSError):  # a terminal that was closed
             chunk = os.read(handle, _CHUNK_BYTES)
         with suppress(RuntimeError):  # the loop is gone
-            loop.call_soon_threadsafe(give, chunk)
+            loop.call_soon_threadsafe(resolve, chunk)
 
     threading.Thread(target=work, daemon=True).start()
     return await read
 
 
-async def typed_lines(said: Sequence[str], out: Console) -> AsyncIterator[str]:
-    """What a person types: with editing, several lines, and what was said before at the arrow keys."""
-    session = _prompt(said)
+async def typed_lines(history: Sequence[str], out: Console) -> AsyncIterator[str]:
+    """Yield what a person types, with line editing, several lines, and their history at the arrow keys."""
+    session = _prompt(history)
     out.print("[dim]Enter sends, Alt-Enter begins a new line, Ctrl-C stops an answer, Ctrl-D leaves.[/]")
     while True:
         try:
@@ -198,8 +198,8 @@ async def typed_lines(said: Sequence[str], out: Console) -> AsyncIterator[str]:
             return
 
 
-def _prompt(said: Sequence[str]) -> Any:
-    from prompt_toolkit import PromptSession  # noqa: PLC0415 - only who types needs an editor
+def _prompt(lines: Sequence[str]) -> Any:
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - only a person who types needs an editor
     from prompt_toolkit.history import InMemoryHistory  # noqa: PLC0415
     from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
 
@@ -209,5 +209,5 @@ def _prompt(said: Sequence[str]) -> Any:
     def new_line(event: Any) -> None:
         event.current_buffer.insert_text("\n")
 
-    history = InMemoryHistory(list(said))
+    history = InMemoryHistory(list(lines))
     return PromptSession(history=history, key_bindings=keys, prompt_continuation="  ")

@@ -1,4 +1,4 @@
-"""Who may come in over HTTP, how often, and with how much."""
+"""The middleware before all routes: host, origin, token, rate limit and size of a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft.channels.bind import HERE, is_address, is_everywhere, knows_token, shown
+from weft.channels.bind import HERE, is_address, is_everywhere, knows_token, url_host
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
 from weft.channels.metrics import Metrics
@@ -18,15 +18,15 @@ from weft.channels.problems import problem
 
 _log = logging.getLogger(__name__)
 GONE = 499
-"""The status of a request whose client went away."""
+"""The status of a request whose client disconnected."""
 OPEN = "/api/health"
-"""The one address that needs no token, for those who only watch whether the server is there."""
+"""The one route that needs no token, for monitors."""
 
 
 class Guard:
-    """Stands before all routes.
+    """Refuses requests before they reach a route.
 
-    A web page that plays tricks with DNS names a foreign host, and one of another site a foreign origin: both
+    A page that uses DNS rebinding sends a foreign `Host`, and a page of another site a foreign `Origin`: both
     are refused, with a token or without.
     """
 
@@ -35,7 +35,7 @@ class Guard:
     ) -> None:
         self._app, self._settings, self._token = app, settings, token
         self._metrics, self._limit = metrics, limit
-        self._names = {name.lower() for name in (shown(settings.host), *HERE, *settings.names)}
+        self._names = {name.lower() for name in (url_host(settings.host), *HERE, *settings.names)}
         self._any_address = is_everywhere(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,7 +44,7 @@ class Guard:
             return
         status = 500
 
-        async def noted(message: Message) -> None:
+        async def send_noted(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
             await send(message)
@@ -54,9 +54,9 @@ class Guard:
             body = None if refusal else await self._body(scope, receive)
             if refusal or body is None:
                 _log.debug("request refused", extra={"status": refusal.status_code if refusal else 413})
-                await (refusal or self._too_large())(scope, receive, noted)
+                await (refusal or self._too_large())(scope, receive, send_noted)
             else:
-                await self._app(scope, _Again(body, receive), noted)
+                await self._app(scope, _ReplayBody(body, receive), send_noted)
         except ClientDisconnect:
             status = GONE
         finally:
@@ -73,11 +73,11 @@ class Guard:
         knows = not self._token or knows_token(headers.get("authorization", ""), self._token)
         client = "token" if self._token and knows else str((scope.get("client") or ("",))[0])
         if wait := self._limit.wait_seconds(client):
-            told = f"There were too many requests in the last minute: ask again in {wait} seconds."
-            return problem(429, told, code="rate_limit_exceeded", headers={"retry-after": str(wait)})
+            sentence = f"There were too many requests in the last minute: ask again in {wait} seconds."
+            return problem(429, sentence, code="rate_limit_exceeded", headers={"retry-after": str(wait)})
         if not knows and scope["path"] != OPEN:
-            told = "This server needs its token: send it as `Authorization: Bearer TOKEN`."
-            return problem(401, told, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
+            sentence = "This server needs its token: send it as `Authorization: Bearer TOKEN`."
+            return problem(401, sentence, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -85,10 +85,10 @@ class Guard:
         return name in self._names or (self._any_address and is_address(name))
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body, or None if it is too large, which a chunked one says only as it comes."""
-        most = self._settings.max_body_bytes
-        told = Headers(scope=scope).get("content-length", "")
-        if told.isdigit() and int(told) > most:
+        """Read the whole body; None if it is too large, which a chunked one shows only as it comes."""
+        limit = self._settings.max_body_bytes
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdigit() and int(length) > limit:
             return None
         body = bytearray()
         while True:
@@ -96,26 +96,26 @@ class Guard:
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             body += message.get("body", b"")
-            if len(body) > most:
+            if len(body) > limit:
                 return None
             if not message.get("more_body"):
                 return bytes(body)
 
     def _too_large(self) -> Response:
-        told = f"A request may have at most {self._settings.max_body_bytes} bytes: send less."
-        return problem(413, told, code="too_large")
+        sentence = f"A request may have at most {self._settings.max_body_bytes} bytes: send less."
+        return problem(413, sentence, code="too_large")
 
 
 @dataclass(slots=True)
-class _Again:
-    """Gives a body that was read already, and then listens on."""
+class _ReplayBody:
+    """Replays a body that was read already, then passes on to the client."""
 
     body: bytes
     receive: Receive
-    given: bool = False
+    is_replayed: bool = False
 
     async def __call__(self) -> Message:
-        if self.given:
+        if self.is_replayed:
             return await self.receive()
-        self.given = True
+        self.is_replayed = True
         return {"type": "http.request", "body": self.body, "more_body": False}

@@ -1,6 +1,6 @@
-"""The assistant for programs: OpenAI's API, so that any app gains memory, and one of our own.
+"""The assistant over HTTP: OpenAI's API, so that any app gains memory, and an API of our own.
 
-On this machine for everybody, elsewhere only for those who know the token.
+On loopback everybody may ask, elsewhere only with the token.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 
-from weft.channels.bind import check_place, listen, shown
+from weft.channels.bind import check_place, listen, url_host
 from weft.channels.guard import GONE, OPEN, Guard
 from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_settings import HttpChannelSettings
@@ -29,7 +29,7 @@ from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
-from weft.channels.sse import Live, while_connected
+from weft.channels.sse import EventStream, while_connected
 from weft.errors import StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.engine import DEFAULT_MODEL
@@ -42,8 +42,8 @@ from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
-_LAST_SECONDS = 5
-"""So long running answers may go on when the server is told to stop; then they are cancelled."""
+_GRACE_SECONDS = 5
+"""Running answers have this long when the server stops; then they are cancelled."""
 _AGENT = "weft"
 _log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
@@ -53,7 +53,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:
-    """The application that a server runs.
+    """Make the application that a server runs.
 
     Raises:
         ConfigError: others could reach it there, and there is no token that they must know.
@@ -110,7 +110,7 @@ class HttpServer:
         """
         app = make_app(assistant, self._settings, token=self._token)
         listening = listen(self._settings.host, self._settings.port)
-        # Nothing but warnings is logged, and nothing to stdout; headers of proxies are anybody's word.
+        # Only warnings are logged, and nothing to stdout. Anybody can send the headers of a proxy.
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -118,9 +118,9 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_graceful_shutdown=_LAST_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-        say(f"HTTP is open at http://{shown(self._settings.host)}:{listening.getsockname()[1]}")
+        say(f"HTTP is open at http://{url_host(self._settings.host)}:{listening.getsockname()[1]}")
         with listening:
             server = _Uvicorn(config)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -136,7 +136,7 @@ async def _on_gone(_: Request, error: Exception) -> Response:
 
 
 class _Routes:
-    """What can be asked, each as one method."""
+    """The routes, one method each. OpenAPI shows their docstrings."""
 
     def __init__(self, assistant: Assistant, metrics: Metrics) -> None:
         self._assistant, self._metrics = assistant, metrics
@@ -166,7 +166,7 @@ class _Routes:
         if body.stream:
             usage = body.stream_options is not None and bool(body.stream_options.include_usage)
             events = chat_stream(self._events(asked), model, include_usage=usage)
-            return Live(events, lambda told: encoded(described(502, told)))
+            return EventStream(events, lambda sentence: encoded(described(502, sentence)))
         reply = await while_connected(request.receive, collected(self._events(asked)))
         return JsonResponse(chat_answer(reply, new_id("chatcmpl"), model))
 
@@ -175,18 +175,18 @@ class _Routes:
         asked = self._known(from_responses(body.plain(), body.user or "owner"))
         model = asked.model or DEFAULT_MODEL
         if body.stream:
-            return Live(response_stream(self._events(asked), model), _failed_response)
+            return EventStream(response_stream(self._events(asked), model), _failed_response)
         reply = await while_connected(request.receive, collected(self._events(asked)))
         return JsonResponse(response(new_id("resp"), model, reply, item_id=new_id("msg")))
 
     async def models(self) -> Response:
-        """The models that can be asked for."""
+        """List the models that can be asked for."""
         return JsonResponse(
             {"object": "list", "data": [_model(name) for name in self._assistant.engine.models]}
         )
 
     async def model(self, model: str) -> Response:
-        """One of them."""
+        """Show one model."""
         if model not in self._assistant.engine.models:
             raise NotFound(_NO_MODEL, code="model_not_found")
         return JsonResponse(_model(model))
@@ -200,7 +200,7 @@ class _Routes:
         return JsonResponse({"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text})
 
     async def receipt(self, turn_id: str) -> Response:
-        """What a turn showed, what lost its place, and why."""
+        """Show the receipt of a turn: what the model saw, what was left out, and why."""
         store = await self._store()
         receipt = await store.turns.find(turn_id) if store is not None else None
         if receipt is None:
@@ -208,27 +208,27 @@ class _Routes:
         return JsonResponse(receipt.to_json())
 
     async def context(self, body: ContextBody) -> Response:
-        """What the model would see with a message. No model is asked."""
+        """Build what the model would see with a message. No model is asked."""
         context = await self._assistant.preview(replace(_request(body), recipe=body.recipe))
         return JsonResponse(context.to_json(receipt=True))
 
     async def sessions(self, limit: Limit = 100) -> Response:
-        """Sessions, the one last used first."""
+        """List sessions, the last used first."""
         store = await self._store()
         return _rows("sessions", await store.sessions.list(limit=limit) if store is not None else ())
 
     async def blocks(self) -> Response:
-        """The blocks of memory, as they are shown to the model."""
+        """List memory blocks as the model sees them."""
         store = await self._store()
         return _rows("blocks", await store.memory.rendered_blocks(_AGENT) if store is not None else ())
 
     async def search(self, q: Words, limit: Limit = 10) -> Response:
-        """What is remembered that bears on a query, best first."""
+        """Search messages, blocks and notes, best hit first."""
         store, options = await self._store(), SearchOptions(limit=limit)
         return _rows("results", await store.memory.search(_AGENT, q, options) if store is not None else ())
 
     async def health(self) -> Response:
-        """Whether the server can answer, and nothing else."""
+        """Report whether the server can answer."""
         is_ok = True
         try:
             store = await self._store()
@@ -240,7 +240,7 @@ class _Routes:
         return JsonResponse({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
 
     async def metrics(self) -> Response:
-        """Numbers for Prometheus."""
+        """Report numbers for Prometheus."""
         return PlainTextResponse(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     # --- both
@@ -275,7 +275,13 @@ def _rows(name: str, rows: Any) -> Response:
     return JsonResponse(dump_json({name: to_dict(rows)}))
 
 
-def _failed_response(told: str) -> bytes:
-    """A failure after a response began. The number is not known here, and no client counts."""
-    event = {"type": "error", "code": "server_error", "message": told, "param": None, "sequence_number": 0}
+def _failed_response(sentence: str) -> bytes:
+    """Report a failure after a response began. Its sequence number is unknown here; clients ignore it."""
+    event = {
+        "type": "error",
+        "code": "server_error",
+        "message": sentence,
+        "param": None,
+        "sequence_number": 0,
+    }
     return encoded(event)

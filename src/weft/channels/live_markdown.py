@@ -1,4 +1,4 @@
-"""Text that grows on a screen: what is complete is drawn as Markdown, the rest stands below it as it is."""
+"""Markdown that grows on a screen: complete blocks are drawn, the rest stands below them as plain text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
 def split_complete(text: str) -> tuple[str, str]:
-    """The blocks of Markdown that are complete, and the rest.
+    """Split Markdown into its complete blocks and the rest.
 
     A block ends at a blank line that is not inside a fenced one.
     """
@@ -33,13 +33,13 @@ def split_complete(text: str) -> tuple[str, str]:
 
 
 class _Blocks:
-    """Markdown as it grows. A line is looked at once, however long the block is that it stands in."""
+    """Markdown as it grows. Each line is scanned once, however long its block is."""
 
     def __init__(self) -> None:
         self.rest, self._seen, self._fence = "", 0, ""
 
     def add(self, text: str) -> str:
-        """The blocks that are complete with this text; what is not yet is in `rest`."""
+        """Add text, and return the blocks that are complete now. The others stay in `rest`."""
         self.rest += text
         end = 0
         while (line_end := self.rest.find("\n", self._seen) + 1) > 0:
@@ -51,10 +51,10 @@ class _Blocks:
         return complete
 
     def take(self) -> str:
-        """All that is left, complete or not; what comes next begins a block."""
-        taken = self.rest
+        """Return the rest, complete or not, and begin a new block."""
+        rest = self.rest
         self.rest, self._seen, self._fence = "", 0, ""
-        return taken
+        return rest
 
     def _is_blank(self, line: str) -> bool:
         match = _FENCE.match(line)
@@ -66,22 +66,25 @@ class _Blocks:
 
 
 def drawn(text: str) -> Markdown:
-    """Markdown for a screen. It draws no control character that was written as an entity (`&#x202e;`), and
-    a link with its address, since the words of a link may name another one."""
+    """Render Markdown for a screen.
+
+    Control characters written as entities (`&#x202e;`) have no effect. Links show their address, since the
+    words of a link may name another one.
+    """
     return Markdown(_ENTITY.sub(_harmless, printable(text)), hyperlinks=False)
 
 
 def _harmless(entity: re.Match[str]) -> str:
     character = unescape(entity[0])
-    shown = printable(character)
-    return entity[0] if shown == character else shown
+    safe = printable(character)
+    return entity[0] if safe == character else safe
 
 
 @dataclass(frozen=True, slots=True)
 class LastLines:
-    """The last lines of a text, as the screen breaks them: of a text that does not fit it shows the start.
+    """The last lines of a text, wrapped for the screen: rich itself would show the first ones.
 
-    They are looked for when the screen is drawn, which is less often than text comes.
+    They are wrapped when the screen is drawn, which is less often than text comes.
     """
 
     text: str
@@ -93,7 +96,7 @@ class LastLines:
 
 
 class GrowingText:
-    """Shows an answer while it comes. Into a pipe it goes as it is, without marks of ours."""
+    """Shows an answer while it comes. A pipe gets the plain text, without marks of ours."""
 
     def __init__(self, out: Console) -> None:
         self._out, self._blocks, self._wrote, self._drew = out, _Blocks(), False, False
@@ -119,7 +122,7 @@ class GrowingText:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the screen to somebody else; what was said so far stands above."""
+        """Leave the screen to a prompt; the answer so far stands above it."""
         self._flush(self._blocks.take())
         if self._live is None:
             yield
@@ -134,7 +137,7 @@ class GrowingText:
             self.wait("thinking")
 
     def wait(self, what: str) -> None:
-        """Say what is going on while there is no text."""
+        """Show a spinner with a note while there is no text."""
         if self._live is not None and not self._blocks.rest:
             self._live.update(Spinner("dots", Text(what, style="dim")))
 
@@ -148,7 +151,7 @@ class GrowingText:
         self._live.update(LastLines(self._blocks.rest))
 
     def line(self, text: str, *, mark: str) -> None:
-        """A line of ours between pieces of the answer. A program that reads a pipe does not get it."""
+        """Print a line of ours between pieces of the answer. A pipe does not get it."""
         if self._live is None:
             return
         self._flush(self._blocks.take())

@@ -1,4 +1,4 @@
-"""An MCP server over HTTP: on this machine for everybody, elsewhere only for those who know the token."""
+"""An MCP server over HTTP: on loopback for everybody, elsewhere only with the token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from weft.channels.bind import HERE, check_place, knows_token, listen, shown
+from weft.channels.bind import HERE, check_place, knows_token, listen, url_host
 
 
 async def serve(
@@ -24,29 +24,29 @@ async def serve(
     names: Iterable[str] = (),
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve at `/mcp` until the process is told to stop; `ready` hears the address.
+    """Serve at `/mcp` until a signal ends the process; `ready` gets the address.
 
-    `names` are further names of this machine that a request may be meant for.
+    `names` are further names of this machine that a request's `Host` may have.
 
     Raises:
-        ConfigError: it must not listen there.
-        ChannelError: it cannot.
+        ConfigError: the address needs a token.
+        ChannelError: nothing can listen there.
     """
     check_place(host, token)
     listening = listen(host, port)
-    security = _security({shown(host), *HERE, *names})
+    security = _security({url_host(host), *HERE, *names})
     app: ASGIApp = server.streamable_http_app(transport_security=security)
     if token:
         app = _TokenOnly(app, token)
-    # Its own signal handlers end open streams; nothing but warnings is logged, and nothing to stdout.
+    # uvicorn's own signal handlers end open streams. Only warnings are logged, and nothing to stdout.
     config = uvicorn.Config(app, log_config=None, log_level="warning", access_log=False)
-    ready(f"http://{shown(host)}:{listening.getsockname()[1]}/mcp")
+    ready(f"http://{url_host(host)}:{listening.getsockname()[1]}/mcp")
     with listening:
         await uvicorn.Server(config).serve(sockets=[listening])
 
 
 def _security(names: set[str]) -> TransportSecuritySettings:
-    """Which hosts and origins a request may name: with others, a web page is playing tricks with DNS."""
+    """Return the hosts and origins that a request may name, against DNS rebinding."""
     hosts = sorted(names)
     return TransportSecuritySettings(
         allowed_hosts=[*hosts, *(f"{name}:*" for name in hosts)],
@@ -60,7 +60,7 @@ def _security(names: set[str]) -> TransportSecuritySettings:
 
 
 class _TokenOnly:
-    """Lets only requests through that carry the token."""
+    """Lets only requests with the token through."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
@@ -77,5 +77,5 @@ class _TokenOnly:
         await refusal(scope, receive, send)
 
     def _is_right(self, scope: Scope) -> bool:
-        given = Headers(scope=scope).get("authorization", "")
-        return scope["type"] == "http" and knows_token(given, self._token)
+        header = Headers(scope=scope).get("authorization", "")
+        return scope["type"] == "http" and knows_token(header, self._token)

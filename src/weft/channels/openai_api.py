@@ -40,9 +40,9 @@ def from_responses(body: Mapping[str, Any], sender: str) -> TurnRequest:
         ConfigError: it refers to an earlier answer by its id.
     """
     if body.get("previous_response_id"):
-        raise ConfigError("Answers are not kept by their ids here: send the items of the conversation.")
-    given = body["input"]
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        raise ConfigError("Answers are not stored by their ids here: send the items of the conversation.")
+    items = body["input"]
+    items = [{"role": "user", "content": items}] if isinstance(items, str) else items
     said = list(_messages_of(items))
     if instructions := body.get("instructions"):
         said.insert(0, Message(role="system", content=str(instructions)))
@@ -69,18 +69,18 @@ def _request(said: Sequence[Message], body: Mapping[str, Any], sender: str) -> T
     return request if session else replace(request, session=conversation_name(request))
 
 
-def _message(given: Mapping[str, Any]) -> Message:
+def _message(item: Mapping[str, Any]) -> Message:
     return Message(
-        role=str(given.get("role") or "user"),
-        content=_text(given.get("content")),
-        tool_calls=tuple(call_from(call) for call in given.get("tool_calls") or ()),
-        tool_call_id=given.get("tool_call_id"),
-        tool_name=given.get("name") if given.get("role") == "tool" else None,
+        role=str(item.get("role") or "user"),
+        content=_text(item.get("content")),
+        tool_calls=tuple(call_from(call) for call in item.get("tool_calls") or ()),
+        tool_call_id=item.get("tool_call_id"),
+        tool_name=item.get("name") if item.get("role") == "tool" else None,
     )
 
 
 def _messages_of(items: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Items of Responses as messages: the text and the calls of one answer stand together in one message."""
+    """Read items of Responses as messages. The text and the calls of one answer become one message."""
     answer: Message | None = None
     for item in items:
         kind = item.get("type") or "message"
@@ -113,16 +113,16 @@ def _called(item: Mapping[str, Any]) -> ToolCall:
 
 
 def _text(content: Any) -> str:
-    """Text, or the texts of its parts. What is no text is named, so that it is not left out in silence."""
+    """Return the text, or the texts of all parts. A part that is no text is named, not dropped in silence."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
     return "\n".join(str(part.get("text") or f"[{part.get('type')} was left out]") for part in parts)
 
 
-def _tools(given: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    """Functions, in the shape of either API. Other kinds of tools run at OpenAI and cannot be had here."""
-    functions = [one.get("function") or one for one in given if one.get("type", "function") == "function"]
+def _tools(declared: Sequence[Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+    """Read functions in the shape of either API. Other kinds of tools run at OpenAI only."""
+    functions = [one.get("function") or one for one in declared if one.get("type", "function") == "function"]
     return tuple(
         ToolDefinition(
             name=str(function.get("name") or ""),
@@ -143,7 +143,7 @@ def new_id(kind: str) -> str:
 def chat_answer(reply: Reply, answer_id: str, model: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool_calls:
-        message["tool_calls"] = [_told_call(call) for call in reply.tool_calls]
+        message["tool_calls"] = [_chat_call(call) for call in reply.tool_calls]
     choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
     return {
         "id": answer_id,
@@ -168,11 +168,11 @@ def chat_chunk(
 
 
 def chat_end(answer_id: str, model: str, reply: Reply) -> Iterator[dict[str, Any]]:
-    """The last chunks: the calls, each by its name and then its arguments, and why it ended."""
+    """Write the last chunks: each call by its name and then its arguments, and the finish reason."""
     for at, call in enumerate(reply.tool_calls):
-        told = _told_call(call)
-        function = told["function"]
-        begun = {"index": at, **told, "function": {"name": function["name"], "arguments": ""}}
+        chunk = _chat_call(call)
+        function = chunk["function"]
+        begun = {"index": at, **chunk, "function": {"name": function["name"], "arguments": ""}}
         rest = {"index": at, "function": {"arguments": function["arguments"]}}
         yield chat_chunk(answer_id, model, {"tool_calls": [begun]})
         yield chat_chunk(answer_id, model, {"tool_calls": [rest]})
@@ -180,11 +180,11 @@ def chat_end(answer_id: str, model: str, reply: Reply) -> Iterator[dict[str, Any
 
 
 def chat_cost(answer_id: str, model: str, reply: Reply) -> dict[str, Any]:
-    """The chunk behind the last, for those who want to know what it cost."""
+    """Write the chunk with the usage, behind the last one."""
     return chat_chunk(answer_id, model, {}) | {"choices": [], "usage": _chat_usage(reply.usage)}
 
 
-def _told_call(call: ToolCall) -> dict[str, Any]:
+def _chat_call(call: ToolCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": _written(call)}
     return {"id": call.id, "type": "function", "function": function}
 
@@ -198,12 +198,12 @@ def _finish(reply: Reply) -> str:
 
 
 def _chat_usage(usage: Usage | None) -> dict[str, Any]:
-    told = usage or Usage(input_tokens=0, output_tokens=0)
+    cost = usage or Usage(input_tokens=0, output_tokens=0)
     return {
-        "prompt_tokens": told.input_tokens,
-        "completion_tokens": told.output_tokens,
-        "total_tokens": told.input_tokens + told.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": told.cached_tokens},
+        "prompt_tokens": cost.input_tokens,
+        "completion_tokens": cost.output_tokens,
+        "total_tokens": cost.input_tokens + cost.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": cost.cached_tokens},
     }
 
 
@@ -213,7 +213,7 @@ def _chat_usage(usage: Usage | None) -> dict[str, Any]:
 def response(
     response_id: str, model: str, reply: Reply | None, *, item_id: str, status: str = "completed"
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "id": response_id,
         "object": "response",
         "created_at": int(time.time()),
@@ -231,10 +231,10 @@ def response(
         "top_p": None,
     }
     if reply is not None:
-        told["usage"] = _response_usage(reply.usage)
+        body["usage"] = _response_usage(reply.usage)
     if reply is not None and reply.stop_reason == "max_tokens":
-        told |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
-    return told
+        body |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    return body
 
 
 def output_items(reply: Reply, item_id: str) -> list[dict[str, Any]]:
@@ -262,11 +262,11 @@ def text_item(item_id: str, text: str, status: str) -> dict[str, Any]:
 
 
 def _response_usage(usage: Usage | None) -> dict[str, Any]:
-    told = usage or Usage(input_tokens=0, output_tokens=0)
+    cost = usage or Usage(input_tokens=0, output_tokens=0)
     return {
-        "input_tokens": told.input_tokens,
-        "input_tokens_details": {"cached_tokens": told.cached_tokens, "cache_write_tokens": 0},
-        "output_tokens": told.output_tokens,
+        "input_tokens": cost.input_tokens,
+        "input_tokens_details": {"cached_tokens": cost.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": cost.output_tokens,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": told.input_tokens + told.output_tokens,
+        "total_tokens": cost.input_tokens + cost.output_tokens,
     }

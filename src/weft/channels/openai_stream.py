@@ -1,4 +1,4 @@
-"""An answer on its way, as the events that OpenAI's clients expect of either API."""
+"""An answer as it comes, in the events of OpenAI's two APIs."""
 
 from __future__ import annotations
 
@@ -30,36 +30,30 @@ def encoded(data: Mapping[str, Any]) -> bytes:
 
 
 async def pieces(events: AsyncGenerator[Event]) -> AsyncGenerator[str | Reply]:
-    """The text as it comes, and at last the reply with all of it.
+    """Yield the text as it comes, and at last the reply with all of it.
 
-    What a model says before it calls our tools is told too, a blank line apart. A text that never came in
-    pieces, such as the result that ended the turn, comes at the end.
+    What the model says before and after it calls our tools is parted by a blank line.
     """
-    told, parted = list[str](), False
-    since = ""
+    texts, is_parted = list[str](), False
     async with aclosing(events):
         async for event in events:
             if isinstance(event, ToolStarted):
-                parted, since = bool(told), ""
+                is_parted = bool(texts)
             elif isinstance(event, TextDelta) and event.text:
-                since += event.text
-                told.append(f"{_BETWEEN}{event.text}" if parted else event.text)
-                parted = False
-                yield told[-1]
+                texts.append(f"{_BETWEEN}{event.text}" if is_parted else event.text)
+                is_parted = False
+                yield texts[-1]
             elif isinstance(event, Done):
-                if event.reply.text and not since.strip():
-                    told.append(f"{_BETWEEN}{event.reply.text}" if parted else event.reply.text)
-                    yield told[-1]
-                yield replace(event.reply, text="".join(told))
+                yield replace(event.reply, text="".join(texts))
 
 
 async def chat_stream(
     events: AsyncGenerator[Event], model: str, *, include_usage: bool
 ) -> AsyncGenerator[bytes]:
-    """The chunks of Chat Completions, up to `[DONE]`."""
+    """Yield the chunks of Chat Completions, up to `[DONE]`."""
     answer_id, begun = new_id("chatcmpl"), False
-    async with aclosing(pieces(events)) as told:
-        async for piece in told:
+    async with aclosing(pieces(events)) as parts:
+        async for piece in parts:
             if not begun:
                 begun = True
                 yield encoded(chat_chunk(answer_id, model, {"role": "assistant", "content": ""}))
@@ -74,16 +68,16 @@ async def chat_stream(
 
 
 async def response_stream(events: AsyncGenerator[Event], model: str) -> AsyncGenerator[bytes]:
-    """The events of Responses, from `response.created` to `response.completed`."""
+    """Yield the events of Responses, from `response.created` to `response.completed`."""
     growing = _Responding(model)
-    async with aclosing(pieces(events)) as told:
-        async for piece in told:
+    async with aclosing(pieces(events)) as parts:
+        async for piece in parts:
             for event in growing.text(piece) if isinstance(piece, str) else growing.end(piece):
                 yield encoded(event)
 
 
 class _Responding:
-    """One response as it grows: which of its items are open, and how many events there were."""
+    """One response as it grows: its open items, and the number of its events."""
 
     def __init__(self, model: str) -> None:
         self._model, self._id, self._item = model, new_id("resp"), new_id("msg")

@@ -1,4 +1,4 @@
-"""What went wrong, as programs over HTTP are told: a sentence, in the shape that OpenAI's clients read."""
+"""Errors over HTTP: one sentence, in the shape that OpenAI's clients read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATUS: tuple[tuple[type[WeftError], int, str], ...] = (
     (ChannelError, 503, "busy"),
     (WeftError, 503, "unavailable"),
 )
-"""What each of our errors is over HTTP, the first that fits."""
+"""Status and code of each of our errors; the first row that fits counts."""
 _TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -46,7 +46,7 @@ _TYPES = {
 
 
 class JsonResponse(Response):
-    """JSON that any text fits into: what UTF-8 cannot hold becomes a question mark."""
+    """A JSON response. What UTF-8 cannot hold becomes a question mark."""
 
     media_type = "application/json"
 
@@ -74,7 +74,7 @@ def problem(
 
 
 class NotFound(HTTPException):
-    """There is nothing of that name."""
+    """Nothing has that name."""
 
     def __init__(self, message: str, *, code: str, param: str | None = None) -> None:
         self.code, self.param = code, param
@@ -82,12 +82,12 @@ class NotFound(HTTPException):
 
 
 def placed(error: WeftError) -> tuple[int, str]:
-    """The status and the code of an error of ours."""
+    """Return the status and the code of an error of ours."""
     return next((status, code) for kind, status, code in STATUS if isinstance(error, kind))
 
 
 async def on_error(_: Request, error: Exception) -> Response:
-    """An error of ours: its sentence was written to be read by whoever asked."""
+    """Answer with an error of ours: its sentence is written for people."""
     assert isinstance(error, WeftError)  # noqa: S101 - that is what it is registered for
     status, code = placed(error)
     retry = {"retry-after": "1"} if status == 503 else {}
@@ -95,14 +95,14 @@ async def on_error(_: Request, error: Exception) -> Response:
 
 
 async def on_refusal(_: Request, error: Exception) -> Response:
-    """An error of the protocol: no such address, no such method, or one that we raised."""
+    """Answer an unknown address, a wrong method, or an HTTP error that we raised."""
     assert isinstance(error, HTTPException)  # noqa: S101 - that is what it is registered for
     param, code = (error.param, error.code) if isinstance(error, NotFound) else (None, None)
     return problem(error.status_code, error.detail, param=param, code=code, headers=error.headers)
 
 
 async def on_invalid(_: Request, error: Exception) -> Response:
-    """A request of the wrong shape: where, and what would be right. What was sent is not repeated."""
+    """Answer a request of the wrong shape with the place and the remedy. What was sent is not repeated."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - that is what it is registered for
     first = error.errors()[0]
     param = ".".join(str(step) for step in first["loc"][1:])
@@ -112,5 +112,5 @@ async def on_invalid(_: Request, error: Exception) -> Response:
 
 
 async def on_bug(_: Request, error: Exception) -> Response:
-    """Anything else: it is in the log, and nothing of it is told."""
+    """Answer a bug. The log says what it was, the response does not."""
     return problem(500, "Something went wrong here: the log of the server says what.", code="internal_error")

@@ -1,4 +1,4 @@
-"""Answers for as long as somebody listens: a client that goes away ends its turn."""
+"""Responses that end when their client disconnects: plain ones, and streams of server-sent events."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _BROKE_OFF = "The answer broke off: the log of the server says why."
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work while the client is there.
+    """Do some work while the client is connected.
 
     Raises:
-        ClientDisconnect: it went away, and the work was ended.
+        ClientDisconnect: the client disconnected, and the work was cancelled.
     """
-    working, gone = asyncio.create_task(work), asyncio.create_task(_gone(receive))
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_disconnected(receive))
     try:
-        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
         raise ClientDisconnect
     finally:
         working.cancel()
-        gone.cancel()
-        await asyncio.wait((working, gone))
+        leaving.cancel()
+        await asyncio.wait((working, leaving))
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-class Live(Response):
-    """A stream of events. It begins when the first one is there, so that until then an error is a status."""
+class EventStream(Response):
+    """A stream of events. It begins with the first event, so that an error before it has a status."""
 
     media_type = "text/event-stream"
 

@@ -1,4 +1,4 @@
-"""The terminal: answers as they come, and the receipt as a picture people can take in at a glance."""
+"""The terminal: answers as they come, and the receipt as bars."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BAR_WIDTH = 28
 
 
 async def show_answer(events: AsyncIterator[Event], out: Console, err: Console) -> Reply | None:
-    """Write the answer as it comes. While the model reads, a bar on stderr shows how far it is."""
+    """Write the answer as it comes. A bar on stderr shows how far the model has read."""
     reply: Reply | None = None
     columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
@@ -57,7 +57,7 @@ async def show_answer(events: AsyncIterator[Event], out: Console, err: Console) 
 
 
 def show_receipt(receipt: Receipt, out: Console) -> None:
-    """The receipt: a bar per layer, what was left out and why, and who was asked."""
+    """Print a receipt: a bar per layer, what was left out and why, and who was asked."""
     out.print(_headline(receipt))
     out.print(_layers(receipt))
     if receipt.dropped:
@@ -87,7 +87,7 @@ def _headline(receipt: Receipt) -> Text:
 
 
 def _layers(receipt: Receipt) -> Table:
-    """One row per layer: a bar relative to the largest, its tokens, and what is in it."""
+    """Make one row per layer: a bar relative to the largest, its tokens, and its titles."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, width=_BAR_WIDTH)
