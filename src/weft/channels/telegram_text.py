@@ -1,13 +1,12 @@
 """Markdown as Telegram shows it: HTML with few tags, in messages of at most 4,096 UTF-16 units.
 
 A long answer is cut between paragraphs, else between lines, sentences or words, and formatting goes on in the
-next message. Units are those of what is read, without tags, as Telegram counts them.
+next message. Telegram counts the units of the text without its tags.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
@@ -15,50 +14,49 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 LIMIT = 4096
-_MARKS = {"strong": "b", "em": "i", "s": "s"}
+_TAGS = {"strong": "b", "em": "i", "s": "s"}
 _GAP = "\n\n"
 _parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 
 
 class Run(NamedTuple):
-    """Some text with its marks, the outermost first: `b`, `i`, `s`, `code`, `pre`, or a link."""
+    """Some text with its marks, the outermost first: a tag of Telegram's, `pre LANGUAGE` or `a URL`."""
 
     text: str
     marks: tuple[str, ...] = ()
 
 
-Block = tuple[Run, ...]
-
-
 def messages(markdown: str, limit: int = LIMIT) -> list[str]:
-    """The text as HTML, a message each."""
-    return [_html(message) for message in _packed(blocks(markdown), limit)]
+    """Render Markdown as HTML, one text per message."""
+    reader = _Reader()
+    reader.read(_parser.parse(markdown))
+    return ["".join(map(_html, part)) for part in _split(reader.runs, limit)]
 
 
 def plain_messages(text: str, limit: int = LIMIT) -> list[str]:
-    """The text as it is, a message each: for when the formatting was not taken."""
-    return ["".join(run.text for run in message) for message in _packed([(Run(text),)], limit)]
+    """Cut a text as it is into messages, for when Telegram refuses the formatting."""
+    return ["".join(run.text for run in part) for part in _split([Run(text)], limit)]
 
 
 def units(text: str) -> int:
-    """How long a text is for Telegram."""
+    """Return the length of a text for Telegram."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-# --- from Markdown to blocks
-
-
-@dataclass(slots=True)
 class _Reader:
-    """Reads the parser's tokens. `lists` has the next number of each list that is open, `row` the cells of a
-    table's row."""
+    """Writes the parser's tokens as runs, one method for each type of token.
 
-    found: list[Block] = field(default_factory=list)
-    lists: list[int | None] = field(default_factory=list)
-    bullet: str = ""
-    quoted: int = 0
-    heading: bool = False
-    row: list[Run] | None = None
+    `lists` has the next number of each open list, `row` the cells of an open row of a table. A block that is
+    `joined` follows the last one on the next line, others after a gap.
+    """
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.lists: list[int | None] = []
+        self.bullet = ""
+        self.marks: list[str] = []
+        self.row: list[Run] | None = None
+        self.joined = False
 
     def read(self, tokens: Sequence[Token]) -> None:
         for token in tokens:
@@ -66,50 +64,42 @@ class _Reader:
             if method is not None:
                 method(token)
 
+    def _add(self, runs: Iterable[Run], *, joins: bool = False) -> None:
+        block = list(runs)
+        if self.lists:
+            block.insert(0, Run("  " * (len(self.lists) - 1) + (self.bullet or "  ")))
+            self.bullet = ""
+        if any(run.text.strip() for run in block):
+            self.runs += [Run("\n" if self.joined else _GAP), *block] if self.runs else block
+            self.joined = joins or bool(self.lists)
+
     def _inline(self, token: Token) -> None:
-        runs = list(_inline_runs(token.children or ()))
+        runs = _inline_runs(token.children or ())
         if self.row is not None:
             self.row += [*([Run(" | ")] if self.row else []), *runs]
-            return
-        if self.heading:
-            runs = [Run(run.text, ("b", *run.marks)) for run in runs]
-        if self.quoted:
-            runs = [Run(run.text, ("blockquote", *run.marks)) for run in runs]
-        self._add(runs)
-
-    def _add(self, runs: list[Run]) -> None:
-        if self.lists:
-            runs.insert(0, Run("  " * (len(self.lists) - 1) + (self.bullet or "  ")))
-            self.bullet = ""
-            if self.found and self.found[-1] and self.found[-1][-1].marks == ("item",):
-                runs = [*self.found.pop()[:-1], Run("\n"), *runs]
-            runs.append(Run("", ("item",)))
-        self.found.append(tuple(runs))
+        else:
+            self._add(Run(run.text, (*self.marks, *run.marks)) for run in runs)
 
     def _tr_open(self, _: Token) -> None:
         self.row = []
 
     def _tr_close(self, _: Token) -> None:
-        """Rows of one table stand below each other, in one block."""
         row, self.row = self.row or [], None
-        if self.found and self.found[-1] and self.found[-1][-1].marks == ("row",):
-            row = [*self.found.pop()[:-1], Run("\n"), *row]
-        self.found.append((*row, Run("", ("row",))))
+        self._add(row, joins=True)
 
     def _table_close(self, _: Token) -> None:
-        self.found[-1] = self.found[-1][:-1]
+        self.joined = False
 
     def _heading_open(self, _: Token) -> None:
-        self.heading = True
-
-    def _heading_close(self, _: Token) -> None:
-        self.heading = False
+        self.marks.append("b")
 
     def _blockquote_open(self, _: Token) -> None:
-        self.quoted += 1
+        self.marks.append("blockquote")
 
-    def _blockquote_close(self, _: Token) -> None:
-        self.quoted -= 1
+    def _marks_close(self, _: Token) -> None:
+        self.marks.pop()
+
+    _heading_close = _blockquote_close = _marks_close
 
     def _bullet_list_open(self, _: Token) -> None:
         self.lists.append(None)
@@ -125,11 +115,9 @@ class _Reader:
 
     def _list_close(self, _: Token) -> None:
         self.lists.pop()
-        if not self.lists and self.found:
-            self.found[-1] = tuple(run for run in self.found[-1] if run.marks != ("item",))
+        self.joined = bool(self.lists)
 
-    _bullet_list_close = _list_close
-    _ordered_list_close = _list_close
+    _bullet_list_close = _ordered_list_close = _list_close
 
     def _code_block(self, token: Token) -> None:
         language = token.info.split()[0] if token.info.split() else ""
@@ -138,14 +126,7 @@ class _Reader:
     _fence = _code_block
 
     def _hr(self, _: Token) -> None:
-        self.found.append((Run("———"),))
-
-
-def blocks(markdown: str) -> list[Block]:
-    """The paragraphs, lists and pieces of code of a text."""
-    reader = _Reader()
-    reader.read(_parser.parse(markdown))
-    return [block for block in reader.found if any(run.text.strip() for run in block)]
+        self._add([Run("———")])
 
 
 def _inline_runs(tokens: Iterable[Token]) -> Iterator[Run]:
@@ -159,86 +140,54 @@ def _inline_runs(tokens: Iterable[Token]) -> Iterator[Run]:
         elif token.type == "image":
             yield Run(token.content or str(token.attrs.get("src", "")), tuple(marks))
         elif end == "open":
-            marks.append(_MARKS.get(kind) or f"a {token.attrs.get('href', '')}")
+            marks.append(_TAGS.get(kind) or f"a {token.attrs.get('href', '')}")
         elif end == "close" and marks:
             marks.pop()
         elif token.content:
             yield Run(token.content, tuple(marks))
 
 
-# --- from blocks to messages
-
-
-def _packed(found: Iterable[Block], limit: int) -> Iterator[Block]:
-    """Blocks together in as few messages as they fit in, in their order."""
-    current: list[Run] = []
-    room = limit
-    for block in found:
-        size = sum(units(run.text) for run in block)
-        if current and size + len(_GAP) > room:
-            yield tuple(current)
-            current, room = [], limit
-        if current:
-            current.append(Run(_GAP))
-            room -= len(_GAP)
-        *whole, last = _split(block, limit)
-        yield from whole
-        current += last
-        room -= sum(units(run.text) for run in last)
-    if any(run.text.strip() for run in current):
-        yield tuple(current)
-
-
-def _split(block: Block, limit: int) -> list[Block]:
-    """A block in parts that fit, each cut at the best place."""
-    parts: list[Block] = []
-    rest = block
-    while sum(units(run.text) for run in rest) > limit:
-        text = "".join(run.text for run in rest)
-        end = _best_end(text, limit)
-        first, rest = _cut(rest, end)
-        parts.append(first)
-    return [*parts, rest]
+def _split(runs: list[Run], limit: int) -> Iterator[list[Run]]:
+    """Cut runs into parts that fit, each at the best place. A part without text is left out."""
+    rest = runs
+    while units(text := "".join(run.text for run in rest)) > limit:
+        part, rest = _cut(rest, _best_end(text, limit))
+        if any(run.text.strip() for run in part):
+            yield part
+    if text.strip():
+        yield rest
 
 
 def _best_end(text: str, limit: int) -> int:
-    """Where to cut: behind the last line, sentence or word that fits, if that leaves at least half of it."""
+    """Return where to cut: behind the last paragraph that fits, else line, sentence or word."""
     end, used = 0, 0
     while end < len(text) and used + units(text[end]) <= limit:
         used += units(text[end])
         end += 1
-    for mark in (_GAP, "\n", ". ", " "):
-        at = text.rfind(mark, end // 2, end)
+    for mark, start in ((_GAP, 1), ("\n", end // 2), (". ", end // 2), (" ", end // 2)):
+        at = text.rfind(mark, start, end)
         if at >= 0:
             return at + len(mark)
     return max(end, 1)
 
 
-def _cut(block: Block, end: int) -> tuple[Block, Block]:
-    first: list[Run] = []
-    for at, run in enumerate(block):
+def _cut(runs: list[Run], end: int) -> tuple[list[Run], list[Run]]:
+    for at, run in enumerate(runs):
         if end < len(run.text):
-            return (*first, Run(run.text[:end], run.marks)), (
-                Run(run.text[end:], run.marks),
-                *block[at + 1 :],
-            )
-        first.append(run)
+            first, second = Run(run.text[:end], run.marks), Run(run.text[end:], run.marks)
+            return [*runs[:at], first], [second, *runs[at + 1 :]]
         end -= len(run.text)
-    return tuple(first), ()
+    return runs, []
 
 
-def _html(block: Block) -> str:
-    return "".join(_written(run) for run in block)
-
-
-def _written(run: Run) -> str:
+def _html(run: Run) -> str:
     text = escape(run.text, quote=False)
-    for mark in reversed(run.marks):
+    for mark in reversed(run.marks) if run.text else ():
         name, _, value = mark.partition(" ")
         if name == "a":
             text = f'<a href="{escape(value)}">{text}</a>' if value else text
         elif name == "pre" and value:
             text = f'<pre><code class="language-{escape(value)}">{text}</code></pre>'
-        elif name not in ("item", "row"):
+        else:
             text = f"<{name}>{text}</{name}>"
     return text
