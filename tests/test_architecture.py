@@ -1,10 +1,13 @@
 """The limits that keep the code readable are tests, and each contract is shown to bite."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -37,7 +40,7 @@ LAZY_IMPORTS = {
     ("compose.py", "make_servers"): "weft.channels.http",
     ("plugins.py", "_entry_points"): "importlib.metadata",
     ("gateway/feed.py", "_load"): "httpx",
-    ("channels/telegram.py", "_load"): "telegram.request",
+    ("channels/telegram.py", "_load"): "httpx",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",
     ("spans.py", "_api"): "opentelemetry",
@@ -177,3 +180,32 @@ def test_a_new_package_outside_the_layers_is_noticed(copied_tree: Path) -> None:
 
     assert result.returncode == 1
     assert "novelty" in result.stdout
+
+
+def test_every_package_that_the_source_imports_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    listed = (*project["dependencies"], *(name for extra in extras for name in extra))
+    declared = {_plain(re.split(r"[<>=!~\[ ]", each)[0]) for each in listed}
+    imported = {
+        name.split(".")[0]
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in _imported(node)
+    }
+    packages = packages_distributions()
+    foreign = imported - set(sys.stdlib_module_names) - {"weft"}
+
+    missing = [name for name in foreign if not declared & set(map(_plain, packages.get(name, [name])))]
+
+    assert missing == []
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []

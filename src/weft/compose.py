@@ -217,7 +217,7 @@ def make_folder(path: Path) -> None:
 
 
 def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
-    """Tools of skills: programs that they list, and MCP servers that they declare."""
+    """Make the sources of skills' tools: programs that they list, and MCP servers that they declare."""
     recipe, files = builder.recipe, builder.files
     layer = recipe.layer("skills")
 
@@ -260,24 +260,24 @@ def make_servers(config: Config) -> list[Server]:
 
 
 def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
-    """What requests must carry: the environment's token, or that of the settings."""
+    """Return the token that requests must carry: that of the environment, or of the settings."""
     return environ.get("WEFT_TOKEN") or read_secret(config.http.token, "http.token", environ)
 
 
 def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]:
-    """Those of Weft's own tools that a recipe wants."""
+    """Make those of Weft's own tools that a recipe wants."""
 
     async def zone_of(sender: str) -> str:
-        """What the person said of their zone, if there is one of that name; else that of the settings."""
-        told = await store.facts.find(sender, "timezone")
-        return told if told in available_timezones() else config.time_zone
+        """Return the time zone that the person named, if it exists; else that of the settings."""
+        zone = await store.facts.find(sender, "timezone")
+        return zone if zone in available_timezones() else config.time_zone
 
-    made = {
+    makers = {
         "memory": lambda: memory_tools(store.memory, store.recall),
         "tasks": lambda: task_tools(store.tasks, zone_of),
         "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
     }
-    return [tool for kind in recipe.tools.builtin for tool in made[kind]()]
+    return [tool for kind in recipe.tools.builtin for tool in makers[kind]()]
 
 
 def make_embedder(config: Config) -> Embedder | None:

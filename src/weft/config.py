@@ -81,10 +81,10 @@ def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
 
 
 def local_zone() -> str:
-    """The name of this machine's time zone, such as Europe/Lisbon; UTC where it does not tell."""
+    """Return the name of this machine's time zone, such as Europe/Lisbon; UTC if it has none."""
     place = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2].removeprefix("posix/")
-    told = (os.environ.get("TZ", "").strip(":"), place)
-    return next((name for name in told if _is_zone(name)), "UTC")
+    names = (os.environ.get("TZ", "").strip(":"), place)
+    return next((name for name in names if _is_zone(name)), "UTC")
 
 
 def _is_zone(name: str) -> bool:
@@ -107,8 +107,7 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillSettings:
-    """Where skills come from besides the workspace, how they are shown, which are switched off, and whether
-    their scripts may run."""
+    """Further folders of skills, how skills are shown, which are disabled, and whether scripts may run."""
 
     directory: str | None = None
     extra_dirs: tuple[str, ...] = ()
@@ -185,18 +184,18 @@ class Config:
         refuse_same_names(self.streams)
 
     def with_overrides(self, **changes: Any) -> Config:
-        """A copy with the values that are not None."""
+        """Return a copy with the values that are not None."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def chosen_recipe(self) -> Recipe:
-        """The recipe, with the skills mode that is set here."""
+        """Load the recipe, with the skills mode that is set here."""
         recipe = Recipe.load(self.recipe)
         if self.skills.context_mode is not None:
             recipe = recipe.replace(skills_mode=self.skills.context_mode)
         return recipe
 
     def context_config(self, recipe: Recipe) -> ContextConfig:
-        """The recipe's limits with those that are set here."""
+        """Return the recipe's limits with those that are set here."""
         window = self.context.max_tokens
         limits = recipe.limits if window is None else recipe.limits.resized(window)
         set_here = {
@@ -208,16 +207,16 @@ class Config:
         return ContextConfig(default_limits=limits, max_messages_cap=self.context.max_messages)
 
     def tool_limits(self, recipe: Recipe) -> ToolLimits:
-        """How often and how long a turn may call tools."""
+        """Return how often and how long a turn may call tools."""
         rounds = recipe.tools.max_rounds if self.tools.max_rounds is None else self.tools.max_rounds
         return ToolLimits(max_rounds=rounds, seconds=self.tools.seconds, max_chars=self.tools.max_chars)
 
     def execution(self) -> ExecutionSettings:
-        """How programs of skills run: they end a moment before the call, so that what they wrote is told."""
+        """Return how programs of skills run. They end just before the call, so that their output is read."""
         return ExecutionSettings(seconds=self.tools.seconds * 0.95, allow_scripts=self.skills.allow_scripts)
 
     def skill_dirs(self, workspace: Path | None) -> list[Path]:
-        """Every folder that may hold skills; of two with the same name the later folder's is used."""
+        """Return the folders of skills. Of two skills with one name the later folder's is used."""
         dirs = [self.paths.skills]
         if workspace is not None:
             dirs.append(workspace / "skills")
@@ -226,7 +225,7 @@ class Config:
 
 
 def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = os.environ) -> Config:
-    """The settings of a file (the usual one, which need not exist), overridden by the environment.
+    """Load the settings of a file (the default one need not exist), overridden by the environment.
 
     Raises:
         ConfigError: the file cannot be read, is not TOML, or has an unknown key.

@@ -39,7 +39,7 @@ class Span:
             self._recorded.set_attributes(_known(attributes))
 
     def fail(self, kind: str) -> None:
-        """It failed, with this kind of error. What the error said may hold anything, and is not told."""
+        """Mark the span as failed with a kind of error, without the error's text, which may hold anything."""
         if self._recorded is not None and (api := _api()) is not None:
             self._recorded.set_status(api.StatusCode.ERROR)
             self._recorded.set_attribute("error.type", kind)
@@ -97,7 +97,7 @@ def _known(attributes: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def _api() -> ModuleType | None:
-    """The API, if anybody has loaded it: whoever records spans has."""
+    """Return the tracing API if the program has loaded it: a program that records spans has."""
     if "opentelemetry.trace" not in sys.modules:
         return None
     from opentelemetry import trace  # noqa: PLC0415 - 30 milliseconds that nobody pays who records nothing

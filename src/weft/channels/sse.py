@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from weft.errors import WeftError
+from weft.gateway.waiting import unless
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -25,16 +25,10 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     Raises:
         ClientDisconnect: the client disconnected, and the work was cancelled.
     """
-    working, leaving = asyncio.create_task(work), asyncio.create_task(_disconnected(receive))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
+    working = await unless(_disconnected(receive), work)
+    if working is None:
         raise ClientDisconnect
-    finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.wait((working, leaving))
+    return working.result()
 
 
 async def _disconnected(receive: Receive) -> None:

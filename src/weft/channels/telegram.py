@@ -1,46 +1,55 @@
-"""Telegram: messages come by long polling, and are safe with us before Telegram is told so."""
+"""Telegram: messages come by long polling, and are stored before they are confirmed to Telegram.
+
+The Bot API is five calls of JSON over HTTP, so no package of its own is needed for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-import os
 import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from html import unescape
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.channels.telegram_text import messages, plain_messages
 from weft.errors import ChannelError
 from weft.gateway.channel import Submit
+from weft.gateway.waiting import pause, unless
 from weft.types.envelope import Inbound, Outbound
 
-if TYPE_CHECKING:
-    from telegram import Bot, CallbackQuery, Update
-
 _log = logging.getLogger(__name__)
-_WANTED = ("message", "edited_message", "callback_query")
+_WANTED = json.dumps(["message", "edited_message", "callback_query"])
 _REFUSED = "Telegram does not accept the token: check `telegram.token`."
-_DOUBTFUL = frozenset({"ReadTimeout", "ReadError", "RemoteProtocolError"})
-"""Errors of httpx after a request went out: Telegram may have done what it asks for."""
-_LONGEST_WAIT = 60.0
-_PATIENCE = 300.0
-"""How long an answer waits for Telegram's own limits before it is given back to be tried later."""
+_LATER = "Telegram cannot be reached: the answer is sent later."
+_MAX_WAIT_SECONDS = 60.0
+_PATIENCE_SECONDS = 300.0
+"""How long an answer waits for Telegram's rate limits before it goes back to the outbox."""
+_TIMEOUT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelegramSettings:
-    """The bot's token or where it is, who may write, and where Telegram is."""
+    """The bot's token or where it is, the senders that may write, and the address of the Bot API."""
 
-    token: str = ""
+    token: str = field(default="", repr=False)
     allowed: tuple[str, ...] = ()
     poll_seconds: int = 30
     api_url: str = "https://api.telegram.org"
 
-    def __repr__(self) -> str:
-        return f"TelegramSettings(allowed={self.allowed!r}, api_url={self.api_url!r})"
+
+@dataclass(frozen=True, slots=True)
+class _ApiError(Exception):
+    """A call that failed. A status of 0 stands for the network; `doubtful`: Telegram may have done it."""
+
+    status: int = 0
+    description: str = ""
+    retry_seconds: float | None = None
+    doubtful: bool = False
 
 
 class Telegram:
@@ -50,60 +59,62 @@ class Telegram:
 
     def __init__(self, token: str, settings: TelegramSettings) -> None:
         self._settings, self.allowed = settings, settings.allowed
-        self._sdk: ModuleType = _load()
-        self._lines = self._sdk.request.HTTPXRequest(), self._sdk.request.HTTPXRequest()
-        self._bot: Bot = self._sdk.Bot(
-            token,
-            base_url=f"{settings.api_url}/bot",
-            base_file_url=f"{settings.api_url}/file/bot",
-            get_updates_request=self._lines[0],
-            request=self._lines[1],
-        )
+        self._httpx = _load()
+        self._http = self._httpx.AsyncClient(base_url=f"{settings.api_url}/bot{token}/")
         self._stopped = asyncio.Event()
 
     async def run(self, submit: Submit) -> None:
-        """Bring messages in until `stop`. An update counts as received when it is safe here.
+        """Bring messages in until `stop`. The next poll confirms an update, which is stored by then.
 
         Raises:
             ChannelError: the token is not accepted.
         """
-        offset: int | None = None
+        poll: dict[str, object] = {"timeout": self._settings.poll_seconds, "allowed_updates": _WANTED}
+        wait = 1.0
         while not self._stopped.is_set():
-            updates = await self._trying(lambda: self._poll(offset))  # noqa: B023 - it is called at once
-            for update in updates or ():
-                inbound = read(update)
-                if inbound is not None:
-                    await submit(inbound)
-                if update.callback_query is not None:
-                    await self._pressed(update.callback_query.id)
-                offset = update.update_id + 1
+            polling = await unless(self._stopped.wait(), self._call("getUpdates", poll))
+            if polling is None:
+                return
+            if isinstance(error := polling.exception(), _ApiError):
+                if error.status in (401, 403, 404):
+                    raise ChannelError(_REFUSED)
+                _log.warning("Telegram cannot be reached (status %d): trying again.", error.status)
+                wait = error.retry_seconds or min(wait * 2, _MAX_WAIT_SECONDS)
+                await pause(self._stopped, wait)
+                continue
+            wait = 1.0
+            for update in polling.result():
+                await self._receive(update, submit)
+                poll["offset"] = update["update_id"] + 1
+
+    async def _receive(self, update: Mapping[str, Any], submit: Submit) -> None:
+        inbound = read(update)
+        if inbound is not None:
+            await submit(inbound)
+        if query := update.get("callback_query"):
+            await self._try("answerCallbackQuery", {"callback_query_id": query["id"]})
 
     async def send(self, message: Outbound) -> None:
-        """Carry an answer out, in as many messages as it takes; those that arrived before are left out.
+        """Deliver an answer in as many messages as it takes. Parts that arrived before are left out.
 
         Raises:
             ChannelError: the person blocked the bot, or Telegram cannot be reached.
         """
-        for number, (html, plain) in enumerate(_pairs(message.text)):
-            if number < message.arrived:
-                continue
-            try:
-                await self._send_part(message, html, plain)
-            except self._sdk.error.TelegramError as error:
-                raise self._failed(error, arrived=number) from error
+        for number, (html, plain) in enumerate(_parts(message.text)):
+            if number >= message.arrived:
+                await self._send_part(message.conversation, html, plain, number)
 
-    async def _send_part(self, message: Outbound, html: str, plain: str) -> None:
+    async def _send_part(self, chat: str, html: str, plain: str, number: int) -> None:
         try:
-            await self._patiently(lambda: self._say(message, html, "HTML"))
-        except self._sdk.error.BadRequest as error:
-            _log.warning("Telegram did not take the formatting of an answer: %s", error)
-            await self._patiently(lambda: self._say(message, plain, None))
+            await self._patiently({"chat_id": chat, "text": html, "parse_mode": "HTML"})
+        except _ApiError as error:
+            if error.status != 400:
+                raise _failure(error, arrived=number) from error
+            _log.warning("Telegram did not take the formatting of an answer: %s", error.description)
+            await self._deliver({"chat_id": chat, "text": plain}, arrived=number)
 
     async def typing(self, conversation: str) -> None:
-        try:
-            await self._bot.send_chat_action(chat_id=conversation, action="typing")
-        except self._sdk.error.TelegramError as error:
-            _log.info("Telegram did not show that an answer is coming: %s", error)
+        await self._try("sendChatAction", {"chat_id": conversation, "action": "typing"})
 
     async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
         """Ask with two buttons.
@@ -111,162 +122,113 @@ class Telegram:
         Raises:
             ChannelError: Telegram did not take the question.
         """
-        button, rows = self._sdk.InlineKeyboardButton, self._sdk.InlineKeyboardMarkup
-        keys = rows([[button("Yes", callback_data=yes), button("No", callback_data=no)]])
+        buttons = [[{"text": "Yes", "callback_data": yes}, {"text": "No", "callback_data": no}]]
         *before, last = plain_messages(question)
         for text in before:
-            await self._once(lambda: self._bot.send_message(chat_id=conversation, text=text))  # noqa: B023
-        await self._once(lambda: self._bot.send_message(chat_id=conversation, text=last, reply_markup=keys))
-
-    async def _pressed(self, query_id: str) -> None:
-        """Let the button rest that somebody pressed."""
-        try:
-            await self._bot.answer_callback_query(query_id)
-        except self._sdk.error.TelegramError as error:
-            _log.info("Telegram did not let a button rest: %s", type(error).__name__)
+            await self._deliver({"chat_id": conversation, "text": text})
+        keyboard = json.dumps({"inline_keyboard": buttons})
+        await self._deliver({"chat_id": conversation, "text": last, "reply_markup": keyboard})
 
     async def stop(self) -> None:
         self._stopped.set()
 
     async def close(self) -> None:
         self._stopped.set()
-        for line in self._lines:
-            await line.shutdown()
+        await self._http.aclose()
 
-    async def _poll(self, offset: int | None) -> Any:
-        return await self._bot.get_updates(
-            offset=offset, timeout=self._settings.poll_seconds, allowed_updates=_WANTED
-        )
+    async def _call(self, method: str, fields: Mapping[str, object]) -> Any:
+        """Call a method of the Bot API and return its result.
 
-    async def _say(self, message: Outbound, text: str, mode: str | None) -> Any:
-        return await self._bot.send_message(
-            chat_id=message.conversation, text=text, parse_mode=mode, disable_notification=False
-        )
+        Raises:
+            _ApiError: Telegram refused the call, or could not be reached.
+        """
+        seconds = _TIMEOUT_SECONDS + float(str(fields.get("timeout", 0)))
+        try:
+            answer = await self._http.post(method, data=fields, timeout=seconds)
+            body = answer.json()
+        except self._httpx.HTTPError as error:  # its text could hold the address, and with it the token
+            kinds = self._httpx
+            is_sent = isinstance(error, kinds.ReadTimeout | kinds.ReadError | kinds.RemoteProtocolError)
+            raise _ApiError(description=type(error).__name__, doubtful=is_sent) from None
+        except ValueError:
+            raise _ApiError(answer.status_code, "no JSON") from None
+        if answer.status_code == 200 and body.get("ok"):
+            return body["result"]
+        retry = (body.get("parameters") or {}).get("retry_after")
+        raise _ApiError(answer.status_code, str(body.get("description", "")), retry)
 
-    async def _trying(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """What Telegram answers; while the line is down or it is busy, wait longer and longer."""
-        wait = 1.0
-        while not self._stopped.is_set():
-            asking = asyncio.ensure_future(ask())
-            stopping = asyncio.ensure_future(self._stopped.wait())
-            await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if not asking.done():
-                asking.cancel()
-                await asyncio.wait({asking})
-                return None
-            try:
-                return asking.result()
-            except (self._sdk.error.InvalidToken, self._sdk.error.Forbidden) as error:
-                _log.debug("refused: %s", type(error).__name__)
-                raise ChannelError(_REFUSED) from None
-            except self._sdk.error.RetryAfter as error:
-                wait = _seconds(error)
-            except self._sdk.error.TelegramError as error:
-                _log.warning("Telegram cannot be reached (%s): trying again.", type(error).__name__)
-                wait = min(wait * 2, _LONGEST_WAIT)
-            await self._pause(wait)
-        return None
+    async def _try(self, method: str, fields: Mapping[str, object]) -> None:
+        """Call a method whose failure does not matter."""
+        try:
+            await self._call(method, fields)
+        except _ApiError as error:
+            _log.info("Telegram did not do %s: %s", method, error.description)
 
-    async def _patiently(self, ask: Callable[[], Awaitable[Any]]) -> None:
-        """Ask, and where Telegram says to wait, wait: parts that were sent already are not sent again."""
+    async def _patiently(self, fields: Mapping[str, object]) -> None:
+        """Send a message, and wait where Telegram says to."""
         waited = 0.0
         while True:
             try:
-                await ask()
+                await self._call("sendMessage", fields)
                 return
-            except self._sdk.error.RetryAfter as error:
-                waited += _seconds(error)
-                if waited > _PATIENCE or self._stopped.is_set():
+            except _ApiError as error:
+                waited += error.retry_seconds or 0.0
+                if not error.retry_seconds or waited > _PATIENCE_SECONDS or self._stopped.is_set():
                     raise
-                await self._pause(_seconds(error))
+                await pause(self._stopped, error.retry_seconds)
 
-    async def _once(self, ask: Callable[[], Awaitable[Any]]) -> None:
+    async def _deliver(self, fields: Mapping[str, object], *, arrived: int = 0) -> None:
         try:
-            await self._patiently(ask)
-        except self._sdk.error.TelegramError as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: Any, *, arrived: int = 0) -> ChannelError:
-        """A failure in our words: some pass, some never will, and of some nobody knows."""
-        kinds = self._sdk.error
-        if isinstance(error, kinds.RetryAfter):
-            told = "Telegram wants us to wait: the answer is sent later."
-            return ChannelError(told, retry=_seconds(error), arrived=arrived)
-        if isinstance(error, kinds.InvalidToken):  # its message has the token in it
-            return ChannelError(_REFUSED)
-        if isinstance(error, kinds.BadRequest | kinds.Forbidden):
-            return ChannelError(f"Telegram refuses to deliver this: {error.message}.")
-        if type(error.__cause__).__name__ in _DOUBTFUL:
-            return ChannelError("Telegram was told and did not say whether it understood.", doubtful=True)
-        told = "Telegram cannot be reached: the answer is sent later."
-        return ChannelError(told, retry=5.0, arrived=arrived)
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopped.wait()
-        except TimeoutError:
-            return
+            await self._patiently(fields)
+        except _ApiError as error:
+            raise _failure(error, arrived=arrived) from error
 
 
-def read(update: Update) -> Inbound | None:
-    """A message of somebody; None for what no person said, such as that somebody joined."""
-    if (pressed := update.callback_query) is not None:
-        return _pressed(update.update_id, pressed)
-    message = update.message or update.edited_message
-    if message is None or message.from_user is None or message.from_user.is_bot:
+def _failure(error: _ApiError, *, arrived: int) -> ChannelError:
+    """Translate a failure: some pass, some never will, and some leave it open whether the message arrived."""
+    if error.retry_seconds:
+        return ChannelError(_LATER, retry=error.retry_seconds, arrived=arrived)
+    if error.status == 401:
+        return ChannelError(_REFUSED)
+    if 400 <= error.status < 500:
+        return ChannelError(f"Telegram refuses to deliver this: {error.description}.")
+    if error.doubtful:
+        return ChannelError("Telegram got the answer and did not confirm it.", doubtful=True)
+    return ChannelError(_LATER, retry=5.0, arrived=arrived)
+
+
+def read(update: Mapping[str, Any]) -> Inbound | None:
+    """Read an update as a message; None for what no person wrote, such as that somebody joined."""
+    query, edit = update.get("callback_query"), update.get("edited_message")
+    message = (query or {}).get("message") or update.get("message") or edit
+    sender = (query or message or {}).get("from") or {}
+    if message is None or not sender or sender.get("is_bot") or (query and not query.get("data")):
         return None
-    text = message.text or message.caption or ""
-    kind = "edit" if update.edited_message else "text" if message.text else "unsupported"
+    is_text = bool(query or message.get("text"))
     return Inbound(
         channel=Telegram.name,
-        conversation=str(message.chat.id),
-        sender=str(message.from_user.id),
-        text=text,
-        external_id=str(update.update_id),
-        name=message.from_user.full_name,
-        kind=kind,  # type: ignore[arg-type]
-        at=message.date,
+        conversation=str(message["chat"]["id"]),
+        sender=str(sender["id"]),
+        text=query["data"] if query else message.get("text") or message.get("caption") or "",
+        external_id=str(update["update_id"]),
+        name=" ".join(filter(None, (sender.get("first_name"), sender.get("last_name")))),
+        kind="edit" if edit else "text" if is_text else "unsupported",
+        at=datetime.fromtimestamp(message["date"], UTC) if message.get("date") else None,
     )
 
 
-def _pressed(update_id: int, pressed: CallbackQuery) -> Inbound | None:
-    """A button is what it says: a yes or a no. Only our own have a text."""
-    if pressed.message is None or not pressed.data:
-        return None
-    return Inbound(
-        channel=Telegram.name,
-        conversation=str(pressed.message.chat.id),
-        sender=str(pressed.from_user.id),
-        text=pressed.data,
-        external_id=str(update_id),
-        name=pressed.from_user.full_name,
-    )
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    """Each part of an answer as HTML, and as plain text should Telegram not take that."""
+def _parts(text: str) -> list[tuple[str, str]]:
+    """Return each part of an answer as HTML, and as plain text should Telegram refuse that."""
     formatted, plain = messages(text), plain_messages(text)
     if len(formatted) == len(plain):
         return list(zip(formatted, plain, strict=True))
-    return [(html, _stripped(html)) for html in formatted]
-
-
-def _stripped(html: str) -> str:
-    return unescape(re.sub(r"<[^>]+>", "", html))
-
-
-def _seconds(error: Any) -> float:
-    after = error.retry_after
-    return float(after.total_seconds() if hasattr(after, "total_seconds") else after)
+    return [(html, unescape(re.sub(r"<[^>]+>", "", html))) for html in formatted]
 
 
 def _load() -> ModuleType:
-    os.environ.setdefault("PTB_TIMEDELTA", "true")  # times as durations, as the next version has them
-    import telegram.request  # noqa: PLC0415 - half a second that only who uses Telegram pays
+    import httpx  # noqa: PLC0415 - only a Telegram bot needs it
 
     # The address of every request holds the token, and httpx logs addresses.
-    for name in ("httpx", "httpcore", "telegram"):
+    for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    return telegram
+    return httpx

@@ -26,7 +26,7 @@ from weft.compose import connect
 from weft.gateway.assistant import Assistant
 from weft.types.codec import to_dict
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

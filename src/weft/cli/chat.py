@@ -16,7 +16,7 @@ from weft.gateway.assistant import Assistant
 from weft.types.escape import printable
 from weft.types.request import TurnRequest
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _CONVERSATION = "chat"
 _RECALLED_LINES = 200

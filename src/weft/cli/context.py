@@ -36,7 +36,7 @@ from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 class FormName(StrEnum):
@@ -81,9 +81,9 @@ def context(
 
 
 async def _build(config: Config, text: str) -> Context:
-    """The context for whoever would answer; with nobody to ask it is built for the recipe's own limits.
+    """Build the context for the model that would answer; without one, for the recipe's own limits.
 
-    A vendor's model is not asked, so that no key of it is needed.
+    A vendor's model is not asked, so its key is not needed.
     """
     provider = None
     if config.provider in wire.PROVIDERS:
@@ -96,7 +96,7 @@ async def _build(config: Config, text: str) -> Context:
 
 
 def written(context: Context) -> str:
-    """The context as text: flat, or message by message with its system parts apart."""
+    """Write a context as text: flat, or message by message with its system parts apart."""
     if context.form == "single":
         return context.to_prompt_string()
     if context.form == "messages":

@@ -1,4 +1,4 @@
-"""`weft demo`: what Weft does, shown in one minute."""
+"""`weft demo`: Weft in one minute."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from weft.compose import connect
 from weft.config import Config, ContextSettings
 from weft.types.message import Message
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 SAMPLE = Path(__file__).parent / "sample"
 QUESTION = "What is the dive boat called, and where does it leave from?"
 LIMITS = ContextSettings(max_tokens=620, reserved_response_tokens=120)
-"""Small on purpose: the demo is to show what happens when not everything fits."""
+"""Small on purpose: the demo shows what happens when not everything fits."""
 
 
 @app.command()
@@ -55,7 +55,7 @@ def demo(
 
 
 def make_sample(folder: Path) -> Path:
-    """The sample workspace below a folder, made anew except for what is there already."""
+    """Create the sample workspace below a folder. Files that exist already stay as they are."""
     for source in sorted(path for path in SAMPLE.rglob("*") if path.is_file()):
         target = folder / source.relative_to(SAMPLE)
         if not target.exists():
@@ -64,5 +64,5 @@ def make_sample(folder: Path) -> Path:
 
 
 def read_conversation(path: Path) -> list[Message]:
-    """Messages from a file with one JSON object a line."""
+    """Read messages from a file with one JSON object a line."""
     return [Message.from_json(line) for line in path.read_text("utf-8").splitlines() if line.strip()]

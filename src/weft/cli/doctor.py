@@ -13,7 +13,7 @@ from typing import Literal
 
 import typer
 
-from weft.cli.options import AsJson, Workspace, out, run, shown
+from weft.cli.options import AsJson, Workspace, out, run, safe
 from weft.compose import choose_provider
 from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
@@ -24,7 +24,7 @@ from weft.tools.skills import SkillTools
 from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SkillLoader, Skills
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _MARKS = {"ok": "[green]ok[/]  ", "note": "[yellow]note[/]", "bad": "[red]bad[/] "}
 _BACKUP_AGE = timedelta(days=7)
 _FILES = ("SOUL.md", "AGENTS.md", "USER.md", "TOOLS.md", "memory/MEMORY.md")
@@ -47,9 +47,9 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     else:
         for finding in findings:
-            out.print(f"{_MARKS[finding.level]} {shown(finding.what)}", soft_wrap=True)
+            out.print(f"{_MARKS[finding.level]} {safe(finding.what)}", soft_wrap=True)
             if finding.remedy:
-                out.print(f"     [dim]→ {shown(finding.remedy)}[/]", soft_wrap=True)
+                out.print(f"     [dim]→ {safe(finding.remedy)}[/]", soft_wrap=True)
     if any(finding.level == "bad" for finding in findings):
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ import typer
 from weft.cli.memory import with_store
 from weft.cli.options import AsJson, err, show_counts
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command("import")

@@ -13,7 +13,7 @@ from weft.cli.options import Workspace, out, write
 from weft.config import find_paths
 from weft.errors import WorkspaceError
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 STARTER = Path(__file__).parent / "starter"
 
 
@@ -32,20 +32,22 @@ def init(
     plan = {target / file: (STARTER / "workspace" / file).read_text("utf-8") for file in starter_files()}
     if workspace is None:
         plan[paths.config_file] = (STARTER / "config.toml").read_text("utf-8")
-    made = kept = 0
+    created = existing = 0
     for path, text in plan.items():
         if path.exists() and not (force and _may_replace(path)):
             out.print(f"[dim]kept    {escape(str(path))}[/]", soft_wrap=True)
-            kept += 1
+            existing += 1
             continue
         write(path, text)
         out.print(f"[green]made[/]    {escape(str(path))}", soft_wrap=True)
-        made += 1
-    out.print(f'{made} files made, {kept} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"')
+        created += 1
+    out.print(
+        f'{created} files made, {existing} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"'
+    )
 
 
 def starter_files() -> list[Path]:
-    """The files of a new workspace, by their path inside it."""
+    """Return the files of a new workspace by their paths inside it."""
     root = STARTER / "workspace"
     return sorted(path.relative_to(root) for path in root.rglob("*.md"))
 

@@ -1,7 +1,7 @@
-"""What `weft serve` logs: lines of keys and values on stderr, each with the session and the turn it is of.
+"""The log of `weft serve`: lines of keys and values on stderr, each with its session and turn.
 
-Nobody's text is in them unless `logs.content` is set, and secrets are not even then. Modules log as ever,
-with the standard library; what they give as `extra` becomes keys.
+They hold nobody's text unless `logs.content` is set, and never a secret. Modules log with the standard
+library; their `extra` becomes keys.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from weft.types.secret import without_secrets
 
 _OURS = "weft"
 _DETAILS = ("weft.turn.build", "weft.workspace.skills")
-"""Tell several things of every turn: programs get them at `info`, a server only at `debug`."""
-_ANYBODYS = frozenset({"timestamp", "level", "logger", "event", "exception"})
-_Given = tuple[object, ...] | Mapping[str, object] | None
+"""Loggers with several lines per turn: programs get them at `info`, a server only at `debug`."""
+_COMMON_KEYS = frozenset({"timestamp", "level", "logger", "event", "exception"})
+_Args = tuple[object, ...] | Mapping[str, object] | None
 
 
 def log_to_stderr(settings: LogSettings, stream: TextIO | None = None) -> None:
-    """Log from now on as the settings say, and in no other way."""
+    """Log as the settings say from now on."""
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     quiet = max(level, logging.WARNING)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter(settings))
     if level > logging.DEBUG:
         handler.addFilter(lambda record: not getattr(record, "missing", False))
-    # Other packages tell addresses, headers and messages below a warning; one of those addresses holds a key.
+    # Below warnings, other packages log addresses, headers and messages; one of those addresses holds a key.
     logging.basicConfig(level=quiet, handlers=[handler], force=True)
     logging.getLogger(_OURS).setLevel(level)
     for name in _DETAILS:
         logging.getLogger(name).setLevel(level if level == logging.DEBUG else quiet)
-    logging.raiseExceptions = False  # a line that cannot be written would be printed with all its arguments
+    logging.raiseExceptions = False  # else a line that cannot be formatted is printed with all its arguments
 
 
 def formatter(settings: LogSettings) -> logging.Formatter:
-    """Makes lines: one JSON object each, or one for people to read."""
+    """Make the formatter: one JSON object per line, or a line for people."""
     last: list[Processor] = [structlog.processors.JSONRenderer()]
     if settings.format == "text":
         plain = structlog.dev.plain_traceback
@@ -77,7 +77,7 @@ def _with_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def _with_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A line with everything that it tells."""
+    """Format a line with everything in it."""
     event["event"] = _filled(str(event["_record"].msg), event.pop("positional_args"))
     error = _error(event)
     if error is not None:
@@ -86,45 +86,45 @@ def _with_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def _without_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A line with nobody's text in it: neither what was marked as such, nor what errors say."""
+    """Format a line without people's text: neither redacted values nor the texts of errors."""
     event["event"] = _sentence(event["_record"], event.pop("positional_args"))
     error = _error(event)
     if error is not None:
         event["exception"] = "".join(_places(error, set())).rstrip()
     ours = _is_ours(event["_record"])
     return {
-        key: _shown(value) if isinstance(value, BaseException) else value
+        key: _redacted(value) if isinstance(value, BaseException) else value
         for key, value in event.items()
-        if key.startswith("_") or key in _ANYBODYS or (ours and not isinstance(value, Redacted))
+        if key.startswith("_") or key in _COMMON_KEYS or (ours and not isinstance(value, Redacted))
     }
 
 
 def _error(event: EventDict) -> BaseException | None:
-    """The error that a line is about."""
-    told = event.pop("exc_info", None)
+    """Return the error that a line is about."""
+    info = event.pop("exc_info", None)
     event.pop("stack_info", None)
     event.pop("missing", None)
-    return told[1] if isinstance(told, tuple) else None
+    return info[1] if isinstance(info, tuple) else None
 
 
-def _sentence(record: logging.LogRecord, given: _Given) -> str:
-    """What a line says, without what is not ours to tell.
+def _sentence(record: logging.LogRecord, args: _Args) -> str:
+    """Return the sentence of a line with redacted arguments.
 
-    Of another package only the words are known that it wrote itself, up to the end of the line: behind it
-    asyncio, for one, shows a whole task with what it returned.
+    Of another package only the first line of the format string is used: behind it asyncio, for one, prints a
+    whole task with its result.
     """
     ours = _is_ours(record)
     words = record.msg if isinstance(record.msg, str) else HIDDEN
     words = words if ours else (words.splitlines() or [""])[0]
-    if isinstance(given, Mapping):
-        return _filled(words, {key: _shown(value, ours=ours) for key, value in given.items()})
-    return _filled(words, tuple(_shown(value, ours=ours) for value in given or ()))
+    if isinstance(args, Mapping):
+        return _filled(words, {key: _redacted(value, ours=ours) for key, value in args.items()})
+    return _filled(words, tuple(_redacted(value, ours=ours) for value in args or ()))
 
 
-def _filled(words: str, given: _Given) -> str:
-    """The words with their arguments; alone, if these do not fit."""
+def _filled(words: str, args: _Args) -> str:
+    """Format a string with its arguments; leave it as it is if they do not fit."""
     try:
-        return words % given if given else words
+        return words % args if args else words
     except (TypeError, ValueError, KeyError):
         return words
 
@@ -133,7 +133,7 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] == _OURS
 
 
-def _shown(value: object, *, ours: bool = True) -> object:
+def _redacted(value: object, *, ours: bool = True) -> object:
     if isinstance(value, BaseException):
         return type(value).__name__
     if isinstance(value, int | float):
@@ -142,7 +142,7 @@ def _shown(value: object, *, ours: bool = True) -> object:
 
 
 def _places(error: BaseException, seen: set[int]) -> Iterator[str]:
-    """A traceback without what the errors said: their types, and where they came from."""
+    """Yield a traceback without the texts of errors: their types and places only."""
     seen.add(id(error))
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None and id(before) not in seen:
@@ -170,11 +170,13 @@ def _masked(value: Any) -> Any:
 
 
 def _on_one_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A line that cannot move the cursor, nor pretend to be two; only a traceback has lines of its own."""
-    return {key: _tame(key, value) if isinstance(value, str) else value for key, value in event.items()}
+    """Keep a value from moving the cursor or posing as two lines. Only a traceback has several."""
+    return {
+        key: _on_its_line(key, value) if isinstance(value, str) else value for key, value in event.items()
+    }
 
 
-def _tame(key: str, value: str) -> str:
+def _on_its_line(key: str, value: str) -> str:
     if key == "exception":
         return printable(value)
     return printable(value.replace("\n", "\\n").replace("\r", "\\r"))

@@ -19,7 +19,7 @@ from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
 from weft.compose import connect_anyway
 from weft.config import Config
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -30,7 +30,11 @@ from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
 
 T = TypeVar("T")
-app = typer.Typer(no_args_is_help=True, help="See and change what agents remember, with all its history.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="See and change what agents remember, with all its history.",
+)
 Label = Annotated[str, typer.Argument(metavar="LABEL", help="The block's label.")]
 Agent = Annotated[str, typer.Option("--agent", "-a", metavar="ID", help="Whose memory.")]
 Words = Annotated[str, typer.Argument(metavar="TEXT")]

@@ -42,25 +42,25 @@ Workspace = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 PERSON = Caller(agent_id="weft", channel="terminal", sender_id="owner")
-"""Whoever types: the owner, at the terminal."""
+"""The person at the terminal: the owner."""
 
 PIPED_WIDTH = 160
-"""Nobody reads a pipe in columns: wide enough that no line is wrapped for it."""
+"""The width for a pipe: wide enough that no line is wrapped."""
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
 def settings(**overrides: str | None) -> Config:
-    """The settings, with what was typed over them."""
+    """Load the settings, with the options of the command line over them."""
     return load_config().with_overrides(**overrides)
 
 
 def message(words: list[str] | None) -> str:
-    """The message that was typed, or comes from standard input where `-` stands; cleaned.
+    """Return the message of the command line, cleaned; `-` stands for standard input.
 
     Raises:
-        EmptyMessage: nothing is there.
+        EmptyMessage: there is no text.
     """
     words = words or ["-"]
     if words == ["-"] and sys.stdin.isatty():
@@ -73,12 +73,12 @@ def message(words: list[str] | None) -> str:
 
 
 def say(text: str) -> None:
-    """Print text that comes from outside: as it is into a pipe, without control characters to a terminal."""
+    """Print text from outside: as it is into a pipe, without control characters to a terminal."""
     typer.echo(printable(text) if sys.stdout.isatty() else text)
 
 
-def shown(text: str) -> str:
-    """Text from outside for a line of ours: in it, neither markup nor control characters have an effect."""
+def safe(text: str) -> str:
+    """Escape text from outside for a line of ours: neither markup nor control characters have an effect."""
     return escape(printable(text))
 
 
@@ -87,15 +87,15 @@ def _stdin() -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        typer.echo(f"weft: standard input is not UTF-8; what is not was shown as {chr(0xFFFD)}.", err=True)
+        typer.echo(f"weft: standard input is not UTF-8: bad bytes became {chr(0xFFFD)}.", err=True)
         return data.decode("utf-8", "replace")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run async work; Ctrl-C ends it quietly, and so do a closed terminal and a plain `kill`.
+    """Run async work. Ctrl-C, a closed terminal and a plain `kill` cancel it quietly.
 
-    Those two would otherwise end us at once, and leave behind what a tool or a server has started: it runs
-    in sessions of its own, which the signal does not reach.
+    Without this the last two would end the process at once and leave behind what a tool or a server started
+    in a session of its own, which the signal does not reach.
     """
     ended: list[int] = []
     try:
@@ -138,7 +138,7 @@ def write(path: Path, text: str) -> None:
 
 
 def show_counts(counts: dict[str, int], *, as_json: bool) -> None:
-    """Print how much there was of each kind."""
+    """Print how many rows there were of each kind."""
     if as_json:
         typer.echo(json.dumps(counts))
         return

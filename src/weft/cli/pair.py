@@ -12,7 +12,7 @@ from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out
 from weft.types.escape import printable
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -8,11 +8,11 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from weft.cli.options import AsJson, out, say, shown
+from weft.cli.options import AsJson, out, safe, say
 from weft.errors import ConfigError, did_you_mean
 from weft.types.recipe import Recipe, packaged, packaged_text, read_recipe_text
 
-app = typer.Typer(no_args_is_help=True, help="List, show and check recipes.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="List, show and check recipes.")
 
 
 @app.command("list")
@@ -24,7 +24,7 @@ def list_recipes(as_json: AsJson = False) -> None:
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for recipe in recipes:
-        table.add_row(f"[bold]{shown(recipe.name)}[/]", shown(recipe.description))
+        table.add_row(f"[bold]{safe(recipe.name)}[/]", safe(recipe.description))
     out.print(table)
 
 
@@ -47,5 +47,5 @@ def validate(path: str = typer.Argument(metavar="FILE")) -> None:
     recipe = Recipe.load(path)
     sources = [layer.source for layer in recipe.layers]
     order = [sources[at] for at in recipe.order_of_giving_way()]
-    out.print(f"[green]valid[/] {shown(recipe.name)}: {' > '.join(sources)}", soft_wrap=True)
+    out.print(f"[green]valid[/] {safe(recipe.name)}: {' > '.join(sources)}", soft_wrap=True)
     out.print(f"[dim]gives way in this order: {', '.join(order)}[/]", soft_wrap=True)

@@ -10,7 +10,7 @@ from weft.cli.memory import Mode, show_hits, with_store
 from weft.cli.options import AsJson
 from weft.types.search import SearchMode, SearchOptions
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

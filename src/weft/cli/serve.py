@@ -26,7 +26,7 @@ from weft.gateway.channel import Channel, Server
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream, watch
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _SWITCH_SECONDS = 0.0005
 
@@ -80,7 +80,7 @@ def serve(
     logs = replace(config.logs, level=log_level or config.logs.level, format=log_format or config.logs.format)
     config = replace(config, http=http, logs=logs)
     log_to_stderr(config.logs)
-    # The store's threads hand short pieces of work back: they should not wait 5 ms for a busy loop to pause.
+    # The store's threads hand back short pieces of work, which should not wait 5 ms for a busy loop.
     sys.setswitchinterval(_SWITCH_SECONDS)
     with only_one(config):
         run(_serve(config))
@@ -101,13 +101,13 @@ async def _serve(config: Config) -> None:
 async def _stay_on(
     config: Config, assistant: Assistant, channels: list[Channel], servers: list[Server]
 ) -> None:
-    """Run every part until a signal comes or a channel can never work; then end turns in order."""
+    """Run every part until a signal comes or a part fails; then end in order."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     engine = assistant.engine
-    # Nobody writes to us over the terminal here; but what a stream tells its owner is read in `weft chat`.
+    # Nobody writes over the terminal here, but the owner reads notices in `weft chat`.
     assistant.allowed[PERSON.channel] = (PERSON.sender_id,)
     dispatcher = Dispatcher(assistant, channels)
     await dispatcher.resume()
@@ -130,7 +130,7 @@ async def _stay_on(
         _say("this recipe shows no working blocks: what a stream tells comes without its text")
     work += [server.run(assistant, stopped, _say) for server in servers]
     parts = [asyncio.create_task(_part(each, stopped)) for each in work]
-    _say("tasks are told when they are due")
+    _say("tasks fire when they are due")
     _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")
     await stopped.wait()
     _say("stopping: running turns come to their end")
@@ -145,7 +145,11 @@ async def _stay_on(
 
 
 def _check_streams(config: Config, channels: list[Channel]) -> None:
-    """Raises ConfigError if a stream goes to a channel that nobody would read."""
+    """Refuse a stream to a channel that nobody would read.
+
+    Raises:
+        ConfigError: a stream names a channel that is not open.
+    """
     known = _readable(channels)
     for stream in config.streams:
         if stream.channel not in known:
@@ -156,12 +160,12 @@ def _check_streams(config: Config, channels: list[Channel]) -> None:
 
 
 def _readable(channels: list[Channel]) -> list[str]:
-    """The channels where somebody reads what is told unasked; at the terminal, the next time they chat."""
+    """Return the channels where people read messages that they did not ask for."""
     return [*(channel.name for channel in channels), PERSON.channel]
 
 
 async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:
-    """One part of the server. If it cannot go on, all of them end: nobody should stay on without it."""
+    """Run one part of the server. If it fails, all parts end."""
     ended = False
     try:
         await work
@@ -177,10 +181,10 @@ def _say(line: str) -> None:
 
 @contextmanager
 def only_one(config: Config) -> Iterator[None]:
-    """Hold the place of the one server of this home.
+    """Hold the lock of the one server of this home.
 
     Raises:
-        ConfigError: another one runs.
+        ConfigError: another server runs.
     """
     make_folder(config.paths.data_dir)
     with (config.paths.data_dir / "serve.lock").open("w", encoding="utf-8") as lock:

@@ -21,7 +21,9 @@ from weft.types.session import Session
 from weft.workspace.session_files import SessionFile, read_session, to_lines, to_miniclaw
 
 app = typer.Typer(
-    no_args_is_help=True, help="List, read, export and import conversations, and begin new ones."
+    add_completion=False,
+    no_args_is_help=True,
+    help="List, read, export and import conversations, and begin new ones.",
 )
 
 
@@ -112,10 +114,9 @@ def import_sessions(
     troubles = 0
     for file in files:
         try:
-            found = read_session(_text(Path(file)), Path(file).stem)
-            count = len(found.messages)
-            with_store(partial(_keep, found))
-            out.print(f"{escape(printable(found.id))}: {count} messages")
+            session = read_session(_text(Path(file)), Path(file).stem)
+            with_store(partial(_import, session))
+            out.print(f"{escape(printable(session.id))}: {len(session.messages)} messages")
         except StoreError as error:
             typer.echo(f"weft: {printable(str(error))}", err=True)
             troubles += 1
@@ -123,13 +124,13 @@ def import_sessions(
         raise typer.Exit(1)
 
 
-async def _keep(found: SessionFile, store: Store) -> None:
-    if await store.sessions.find(found.id) is not None:
-        raise StoreError(f"There is a session {found.id!r} already: nothing of it was imported.")
+async def _import(file: SessionFile, store: Store) -> None:
+    if await store.sessions.find(file.id) is not None:
+        raise StoreError(f"There is a session {file.id!r} already: nothing of it was imported.")
     session = await store.sessions.new(
-        found.channel, found.conversation, found.sender, agent_id=found.agent_id, session_id=found.id
+        file.channel, file.conversation, file.sender, agent_id=file.agent_id, session_id=file.id
     )
-    await store.messages.append(session.id, *found.messages)
+    await store.messages.append(session.id, *file.messages)
 
 
 def _text(file: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from weft.cli.options import AsJson, Workspace, out, run, say, settings, shown
+from weft.cli.options import AsJson, Workspace, out, run, safe, say, settings
 from weft.config import Config
 from weft.errors import ConfigError, ToolError, WorkspaceError, did_you_mean
 from weft.tools.descriptor import TOOLS_FILE, Descriptor, doubts, parse
@@ -21,7 +21,9 @@ from weft.tools.execute import run as run_tool
 from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SKILL_FILE, LeftOut, Skill, SkillLoader, Skills
 
-app = typer.Typer(no_args_is_help=True, help="List, show and check skills, and try their tools.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="List, show and check skills, and try their tools."
+)
 
 
 def _load(workspace: str | None) -> Skills:
@@ -36,10 +38,10 @@ def _workspace(config: Config) -> Path:
 
 
 def _named(name: str, workspace: str | None) -> Skill:
-    found = {skill.name: skill for skill in _load(workspace).found}
-    if name not in found:
-        raise ConfigError(f"There is no skill {name!r}: {did_you_mean(name, found)}")
-    return found[name]
+    skills = {skill.name: skill for skill in _load(workspace).found}
+    if name not in skills:
+        raise ConfigError(f"There is no skill {name!r}: {did_you_mean(name, skills)}")
+    return skills[name]
 
 
 @app.command("list")
@@ -53,9 +55,9 @@ def list_skills(workspace: Workspace = None, as_json: AsJson = False) -> None:
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for skill in skills.found:
-        table.add_row(f"[bold]{shown(skill.name)}[/]", shown(skill.description or "(no description)"))
+        table.add_row(f"[bold]{safe(skill.name)}[/]", safe(skill.description or "(no description)"))
     for unused in skills.left_out:
-        table.add_row(f"[dim]{shown(unused.name)}[/]", f"[yellow]{shown(unused.reason)}[/]")
+        table.add_row(f"[dim]{safe(unused.name)}[/]", f"[yellow]{safe(unused.reason)}[/]")
     if table.row_count:
         out.print(table)
     else:
@@ -87,43 +89,47 @@ def try_tool(
         workspace=str(root) if root.is_dir() else None,
         settings=config.execution(),
     )
-    given = _arguments(arguments)
+    values = _arguments(arguments)
     try:
-        planned = plan(tool, given, bench)
+        planned = plan(tool, values, bench)
     except ToolError as error:
         raise ConfigError(str(error)) from None
     if really:
-        say(run(run_tool(tool, given, bench)).rstrip("\n"))
+        say(run(run_tool(tool, values, bench)).rstrip("\n"))
         return
     if as_json:
         typer.echo(json.dumps(asdict(planned), ensure_ascii=False))
         return
     for first in planned.resolving:
-        what = f"[yellow]not run:[/] {shown(first.refused)}" if first.refused else _words(first.argv)
-        out.print(f"[dim]first, for {shown(first.param)}:[/] {what}", soft_wrap=True)
+        what = f"[yellow]not run:[/] {safe(first.refused)}" if first.refused else _words(first.argv)
+        out.print(f"[dim]first, for {safe(first.param)}:[/] {what}", soft_wrap=True)
     out.print(_words(planned.argv), soft_wrap=True)
-    out.print(f"[dim]{shown(planned.program)}, in {shown(planned.directory)}[/]", soft_wrap=True)
+    out.print(f"[dim]{safe(planned.program)}, in {safe(planned.directory)}[/]", soft_wrap=True)
 
 
 def _words(argv: Sequence[str]) -> str:
-    """A command line as one would type it."""
-    return shown(shlex.join(argv))
+    """Return a command line as one would type it."""
+    return safe(shlex.join(argv))
 
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except RecursionError:
         raise ConfigError("The arguments are nested too deeply: write them as '{\"name\": 1}'.") from None
     except ValueError as error:
         raise ConfigError(f"The arguments are not JSON ({error}): write them as '{{\"name\": 1}}'.") from None
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise ConfigError("The arguments are not a JSON object: write them as '{\"name\": 1}'.")
-    return found
+    return values
 
 
 def _descriptor(folder: Path) -> Descriptor:
-    """Raises ConfigError if the skill has no tools, or its file is wrong."""
+    """Load the tools of a skill.
+
+    Raises:
+        ConfigError: the skill has none, or its file is wrong.
+    """
     (file,) = run(FileReader().read([file_at(folder, TOOLS_FILE)]))
     if file.text is None:
         raise ConfigError(f"The skill has no tools: there is no {TOOLS_FILE} to read in {str(folder)!r}.")
@@ -144,9 +150,7 @@ def validate(path: Annotated[Path, typer.Argument(metavar="FOLDER")]) -> None:
         raise ConfigError(f"The skill cannot be used: {skill.reason}")
     described = _descriptor(folder.resolve()) if (folder / TOOLS_FILE).exists() else Descriptor()
     for warning in (*skill.warnings, *doubts(described)):
-        out.print(f"[yellow]warning[/] {shown(warning)}")
+        out.print(f"[yellow]warning[/] {safe(warning)}")
     for offered in described.tools:
-        out.print(
-            f"[green]tool[/]  {shown(offered.name)}: {shown(offered.description or '(no description)')}"
-        )
-    out.print(f"[green]valid[/] {shown(skill.name)}: {shown(skill.description or '(no description)')}")
+        out.print(f"[green]tool[/]  {safe(offered.name)}: {safe(offered.description or '(no description)')}")
+    out.print(f"[green]valid[/] {safe(skill.name)}: {safe(skill.description or '(no description)')}")

@@ -14,7 +14,9 @@ from weft.cli.options import PERSON, AsJson, out, settings
 from weft.errors import ConfigError
 from weft.tools.tasks import line
 
-app = typer.Typer(no_args_is_help=True, help="List, add, change and cancel tasks, without a model.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="List, add, change and cancel tasks, without a model."
+)
 
 Person = Annotated[
     str, typer.Option("--for", "-f", metavar="CHANNEL:SENDER", help="Whose tasks, as facts know them.")
@@ -47,12 +49,12 @@ def add(
     ] = False,
     person: Person = DEFAULT_PERSON,
 ) -> None:
-    """Add a task. It is told where the person talks with the assistant."""
+    """Add a task. The person is reminded where they talk with the assistant."""
     if do and not due:
         raise ConfigError("What the assistant is to do needs a time: give --due.")
     channel, _, sender = person.partition(":")
     place = "chat" if channel == "terminal" else sender
-    if channel == "http":  # nobody can be told unasked there: it stays pending, and is shown in every turn
+    if channel == "http":  # no reminder can reach an app: the task stays pending, and every turn shows it
         channel = place = ""
     zone = settings().time_zone
     task_id = with_store(

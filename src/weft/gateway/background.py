@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 from weft.errors import ProviderError, StoreError
 from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
+from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
 from weft.turn.learn import learn_facts, summarise
 from weft.types.session import Session
@@ -73,8 +73,10 @@ async def learn_from_idle(engine: Engine, settings: LearnSettings, stopped: asyn
     """Summarize sessions that are over and store facts about their people, until `stopped`."""
     while settings.enabled and not stopped.is_set():
         for session in await idle_sessions(engine, settings):
-            if not await unless_stopped(stopped, learn_from(engine, session, settings)):
+            learning = await unless(stopped.wait(), learn_from(engine, session, settings))
+            if learning is None:
                 return  # it has no summary yet, so the next start learns from it
+            learning.result()
         await pause(stopped, settings.every_seconds)
 
 
@@ -107,26 +109,3 @@ async def learn_from(engine: Engine, session: Session, settings: LearnSettings |
             await store.facts.set(sender, fact.key, fact.value, by_model=True, source=source)
         except StoreError as error:
             _log.info("a fact was not stored: %s", error, extra={"session": session.id})
-
-
-async def unless_stopped(stopped: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:
-    """Do some work, and cancel it when `stopped`. Returns whether it was done."""
-    working, ending = asyncio.create_task(work), asyncio.create_task(stopped.wait())
-    try:
-        await asyncio.wait((working, ending), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-        return working.done()
-    finally:
-        working.cancel()
-        ending.cancel()
-        await asyncio.wait((working, ending))
-
-
-async def pause(stopped: asyncio.Event, seconds: float) -> None:
-    """Wait for some seconds, or until `stopped`."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stopped.wait()
-    except TimeoutError:
-        return

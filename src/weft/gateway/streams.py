@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weft.errors import ChannelError, WeftError
-from weft.gateway.background import pause, unless_stopped
 from weft.gateway.feed import Entry, Feed
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.sanitize import sanitize
 from weft.gateway.stream_settings import StreamSettings
+from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
 from weft.types.envelope import Inbound, Seen, notice_id
 from weft.types.escape import one_line
@@ -283,8 +283,10 @@ async def watch(stream: Stream, stopped: asyncio.Event) -> None:
     while not stopped.is_set():
         try:
             # A look can be cancelled anywhere: the next start goes on from what is stored.
-            if not await unless_stopped(stopped, stream.look()):
+            looking = await unless(stopped.wait(), stream.look())
+            if looking is None:
                 return
+            looking.result()
             last = ""
         except WeftError as error:
             if str(error) != last:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,9 +20,23 @@ MESSAGE_COLUMNS = (
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def new_id() -> str:
-    """Make a short id that sorts by its time: milliseconds, then random digits."""
-    return f"{int(time.time() * 1000):011x}{secrets.token_hex(5)}"
+class _Ids:
+    """Ids that sort in the order in which this process makes them: milliseconds, then random digits."""
+
+    def __init__(self) -> None:
+        self._lock, self._milliseconds, self._digits = threading.Lock(), 0, 0
+
+    def __call__(self) -> str:
+        with self._lock:
+            now = int(time.time() * 1000)
+            if now > self._milliseconds:
+                self._milliseconds, self._digits = now, secrets.randbits(39)
+            else:  # within one millisecond, or after the clock went back, the digits grow
+                self._digits += 1 + secrets.randbits(16)
+            return f"{self._milliseconds:011x}{self._digits:010x}"
+
+
+new_id = _Ids()
 
 
 def storable(text: str) -> str:
