@@ -75,7 +75,7 @@ NOTHING = Span()
 def begin(
     name: str, attributes: Mapping[str, Value], *, parent: Span = NOTHING, client: bool = False
 ) -> Span:
-    """A span that somebody must end. Without a parent it is the child of the current one.
+    """Begin a span; the caller must end it. Without a parent it is a child of the current one.
 
     `client` says that the work is done elsewhere.
     """

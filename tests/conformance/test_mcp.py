@@ -30,7 +30,7 @@ PLAYWRIGHT = weft.McpServer(name="playwright", command="npx", args=("@playwright
 def test_O4_servers_are_declared_by_skills_and_activated_by_the_message(
     message: str, servers: tuple[weft.McpServer, ...]
 ) -> None:
-    skills = Skills(found=(parse_skill(BROWSER, directory="browser"), Skill(name="plain")))
+    skills = Skills(usable=(parse_skill(BROWSER, directory="browser"), Skill(name="plain")))
 
     assert skills.active_servers(message) == servers
 
@@ -39,7 +39,7 @@ async def test_O4_nothing_is_started_for_a_message_that_triggers_no_skill() -> N
     never = weft.McpServer(name="never", command="/weft-no-such-command")
 
     async def load() -> Skills:
-        return Skills(found=(Skill(name="sea", trigger="tide", mcp_servers=(never,)),))
+        return Skills(usable=(Skill(name="sea", trigger="tide", mcp_servers=(never,)),))
 
     source = McpTools(load)
 

@@ -132,7 +132,7 @@ def skill(name: str, *servers: McpServer, trigger: str = "") -> Skill:
 @asynccontextmanager
 async def offering(*skills: Skill, **settings: float) -> AsyncIterator[McpTools]:
     async def load() -> Skills:
-        return Skills(found=skills)
+        return Skills(usable=skills)
 
     source = McpTools(load, McpSettings(**settings))
     try:
@@ -346,7 +346,7 @@ async def test_a_server_is_stopped_when_nobody_uses_it_but_not_during_a_call(pla
 
 
 async def test_a_server_that_no_skill_declares_any_more_is_stopped(place: Place) -> None:
-    skills = [Skills(found=(skill("sea", place.server()),)), Skills()]
+    skills = [Skills(usable=(skill("sea", place.server()),)), Skills()]
 
     async def load() -> Skills:
         return skills.pop(0)
@@ -404,7 +404,7 @@ def test_a_plain_name_stays_as_it_is() -> None:
 
 def test_of_two_servers_with_the_same_name_the_first_counts_and_a_warning_says_so() -> None:
     first, second = McpServer(name="tide", command="a"), McpServer(name="tide", command="b")
-    skills = Skills(found=(skill("one", first), skill("two", second), skill("three", first)))
+    skills = Skills(usable=(skill("one", first), skill("two", second), skill("three", first)))
 
     assert skills.active_servers("") == (first,)
     (warning,) = skills.warnings

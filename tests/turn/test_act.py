@@ -189,7 +189,7 @@ async def test_a_long_result_is_cut_and_kept_whole(store: weft.Store) -> None:
     )
     [shown] = await acted(given, call("tell"))
 
-    assert shown.startswith("abcd\n[Cut: 4 of 10 characters are shown; all of it is kept as ")
+    assert shown.startswith("abcd\n[Cut: 4 of 10 characters are shown; all of it is stored as ")
     result_id = shown.removesuffix(".]").rpartition(" ")[2]
     assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdefghij", 10)
 
@@ -200,7 +200,7 @@ async def test_a_long_result_without_a_store_says_that_the_rest_is_gone() -> Non
 
     [shown] = await acted(await actor(tell, max_chars=4), call("tell"))
 
-    assert shown == "abcd\n[Cut: 4 of 10 characters are shown; the rest was not kept.]"
+    assert shown == "abcd\n[Cut: 4 of 10 characters are shown; the rest was not stored.]"
 
 
 async def test_the_end_of_a_turn_needs_a_call_that_succeeded() -> None:

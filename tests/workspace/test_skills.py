@@ -30,7 +30,7 @@ async def load(*folders: Path, disabled: tuple[str, ...] = ()) -> Skills:
 
 
 def names(skills: Skills) -> list[str]:
-    return [skill.name for skill in skills.found]
+    return [skill.name for skill in skills.usable]
 
 
 # --- front matter
@@ -136,7 +136,7 @@ async def test_a_byte_order_mark_does_not_hide_front_matter(tmp_path: Path) -> N
 
     skills = await load(tmp_path)
 
-    assert [(skill.description, skill.body) for skill in skills.found] == [("d", "Body.")]
+    assert [(skill.description, skill.body) for skill in skills.usable] == [("d", "Body.")]
 
 
 async def test_a_broken_skill_is_left_out_with_its_path_and_hides_no_other(
@@ -359,7 +359,7 @@ async def test_a_later_folder_replaces_a_skill_of_the_same_name_in_its_place(tmp
 
     skills = await load(tmp_path / "one", tmp_path / "two")
 
-    assert [(skill.name, skill.body) for skill in skills.found] == [("a", "second"), ("b", "first")]
+    assert [(skill.name, skill.body) for skill in skills.usable] == [("a", "second"), ("b", "first")]
 
 
 async def test_a_later_skill_that_cannot_be_used_does_not_replace_one_that_can(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ async def test_a_later_skill_that_cannot_be_used_does_not_replace_one_that_can(t
 
     skills = await load(tmp_path / "one", tmp_path / "two")
 
-    assert [skill.body for skill in skills.found] == ["first"]
+    assert [skill.body for skill in skills.usable] == ["first"]
 
 
 @pytest.mark.parametrize("folder", ["missing", "file", "nul\0name", "x" * 300])
@@ -439,9 +439,9 @@ async def test_a_change_of_one_file_gives_other_skills_and_reads_only_that_file(
     os.utime(path, (1, 1))
     second = await loader.load([tmp_path])
 
-    assert [skill.body for skill in second.found] == ["another", ""]
+    assert [skill.body for skill in second.usable] == ["another", ""]
     assert second is not first
-    assert second.found[1] is first.found[1]
+    assert second.usable[1] is first.usable[1]
     assert reader.reads == 3
 
 

@@ -94,9 +94,9 @@ def _workspace(config: Config) -> Iterator[Finding]:
     for file in troubles:
         yield Finding("bad", file.warning, "mend the file, or move it out of the workspace")
     skills = run(SkillLoader(FileReader()).load(config.skill_dirs(root)))
-    count = len(skills.found)
+    count = len(skills.usable)
     yield Finding("ok", f"{count} {'skill' if count == 1 else 'skills'} can be used")
-    for skill in skills.found:
+    for skill in skills.usable:
         for warning in skill.warnings:
             yield Finding("note", warning, f"edit {skill.directory}/SKILL.md")
     for left_out in skills.left_out:

@@ -38,7 +38,7 @@ def _workspace(config: Config) -> Path:
 
 
 def _named(name: str, workspace: str | None) -> Skill:
-    skills = {skill.name: skill for skill in _load(workspace).found}
+    skills = {skill.name: skill for skill in _load(workspace).usable}
     if name not in skills:
         raise ConfigError(f"There is no skill {name!r}: {did_you_mean(name, skills)}")
     return skills[name]
@@ -49,12 +49,12 @@ def list_skills(workspace: Workspace = None, as_json: AsJson = False) -> None:
     """List the skills that can be used, and why others cannot."""
     skills = _load(workspace)
     if as_json:
-        used = [{"name": s.name, "description": s.description, "trigger": s.trigger} for s in skills.found]
+        used = [{"name": s.name, "description": s.description, "trigger": s.trigger} for s in skills.usable]
         left_out = [{"name": s.name, "reason": s.reason} for s in skills.left_out]
         typer.echo(json.dumps({"skills": used, "left_out": left_out}, ensure_ascii=False))
         return
     table = Table(box=None, show_header=False, pad_edge=False)
-    for skill in skills.found:
+    for skill in skills.usable:
         table.add_row(f"[bold]{safe(skill.name)}[/]", safe(skill.description or "(no description)"))
     for unused in skills.left_out:
         table.add_row(f"[dim]{safe(unused.name)}[/]", f"[yellow]{safe(unused.reason)}[/]")

@@ -87,7 +87,7 @@ async def show_skills(conversation: Conversation, rest: str) -> str:
     """List the skills, and why some are not used."""
     builder = conversation.engine.builder
     skills = await builder.files.load_skills(builder.recipe)
-    lines = [f"- **{one_line(one.name)}**: {one_line(one.description)}" for one in skills.found]
+    lines = [f"- **{one_line(one.name)}**: {one_line(one.description)}" for one in skills.usable]
     lines += [f"- {one_line(one.name)} is not used: {one_line(one.reason)}" for one in skills.left_out]
     return "\n".join(lines) or "There are no skills."
 

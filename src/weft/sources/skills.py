@@ -34,8 +34,8 @@ async def offer(request: Request, layer: Layer) -> Offer:
     mode = "summary" if layer.mode == "readOnDemand" and not request.calls_tools else layer.mode
     pieces = _pieces(loaded, layer.source, mode, layer.keep)
     if mode == "triggered":
-        called = [skill.is_triggered_by(request.message) for skill in loaded.found]
-        withheld += [_idle(request, skill) for skill in compress(loaded.found, map(not_, called))]
+        called = [skill.is_triggered_by(request.message) for skill in loaded.usable]
+        withheld += [_idle(request, skill) for skill in compress(loaded.usable, map(not_, called))]
         pieces = tuple(compress(pieces, called))
     if not pieces:
         return nothing(layer, warnings=warnings, withheld=tuple(withheld))
@@ -50,7 +50,7 @@ def _pieces(skills: Skills, source: str, mode: SkillsMode, keep: Keep) -> tuple[
     why = f"skills are shown as {mode}"
     return tuple(
         piece(layer, _text(skill, mode), title=skill.name, why=why, stability=Stability.STATIC)
-        for skill in skills.found
+        for skill in skills.usable
     )
 
 

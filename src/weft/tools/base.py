@@ -1,4 +1,4 @@
-"""What a tool is: how a model is told of it, and what runs when it is called."""
+"""What a tool is: its definition for the model, and the function that runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from weft.types.message import ToolDefinition
 from weft.types.request import Caller
 
 Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
-"""Does the work and returns what the model reads. A ToolError is a failure that the model reads."""
+"""Runs the tool and returns the text for the model. A ToolError becomes an error text for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself.
 
-    One that `leads` is told to the model before all others.
+    A tool that `leads` is declared before all others.
     """
 
     definition: ToolDefinition
@@ -31,11 +31,11 @@ class Tool:
 
 
 class ToolSource(Protocol):
-    """Offers tools that depend on the message, or on files that may change."""
+    """A source of tools that depend on the message, or on files that may change."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why some of its tools were not offered the last time, a sentence each."""
+        """One sentence for each tool that was left out the last time."""
         ...
 
     async def tools(self, message: str) -> Sequence[Tool]: ...

@@ -1,7 +1,7 @@
-"""One executor for the tools of all skills: a call becomes a command line, and that is run.
+"""One executor for the tools of all skills: a call becomes a command line, which is run without a shell.
 
-There is no shell, so nothing in a value is a command. What is left to guard against is a value that a
-program would take for one of its options, and that is what the order of the words is for.
+Nothing in a value can be a command, then. A value could still pass for an option of the program: the order of
+the words prevents that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnvironment:
-    """Where the tools of one skill run: what they may run, and in which folder."""
+    """Where the tools of one skill run: their descriptor, folder and limits."""
 
     descriptor: Descriptor
     directory: str
@@ -67,7 +67,7 @@ class Plan:
 
 
 def argv(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The command line of a call: binary, subcommand, then the arguments in the order of the file.
+    """Return the command line of a call: binary, subcommand, then the arguments in the order of the file.
 
     Raises:
         ToolError: a parameter is missing, or has a value that cannot be an argument.
@@ -85,21 +85,21 @@ def values(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str | None, .
 
 
 def plan(tool: str, arguments: Mapping[str, Any], bench: ToolEnvironment) -> Plan:
-    """What a call would run, without running anything.
+    """Return what a call would run, without running anything.
 
     Raises:
         ToolError: the call would be refused.
     """
     spec = _spec(tool, bench)
-    found = values(spec, arguments)
+    texts = values(spec, arguments)
     command = _command(bench, spec.binary, spec.subcommand)
     resolving = [
         _resolving(arg, value, bench)
-        for arg, value in zip(spec.args, found, strict=True)
+        for arg, value in zip(spec.args, texts, strict=True)
         if arg.resolve is not None and value is not None and arg.kind != "flagifboolean"
     ]
     return Plan(
-        argv=_command_line(spec, found),
+        argv=_command_line(spec, texts),
         program=command.program,
         directory=command.directory,
         resolving=tuple(resolving),
@@ -113,13 +113,13 @@ async def run(tool: str, arguments: Mapping[str, Any], bench: ToolEnvironment) -
         ToolError: the call was refused, the program failed, or its time was over.
     """
     spec = _spec(tool, bench)
-    found = list(values(spec, arguments))
+    texts = list(values(spec, arguments))
     command = _command(bench, spec.binary, spec.subcommand)
     ends = time.monotonic() + bench.settings.seconds
-    for at, (arg, value) in enumerate(zip(spec.args, found, strict=True)):
+    for at, (arg, value) in enumerate(zip(spec.args, texts, strict=True)):
         if arg.resolve is not None and value is not None and arg.kind != "flagifboolean":
-            found[at] = await _resolved(arg, value, bench, ends)
-    words = _command_line(spec, found)
+            texts[at] = await _resolved(arg, value, bench, ends)
+    words = _command_line(spec, texts)
     done = await run_process(replace(command, args=words[1:]), _until(ends, bench.settings))
     if done.code != 0:
         raise ToolError(_failure(spec, done, bench.settings))
@@ -138,7 +138,7 @@ def _spec(tool: str, bench: ToolEnvironment) -> Execution:
 
 
 def _command(bench: ToolEnvironment, binary: str, subcommand: str) -> Command:
-    """The program of a listed binary, still without arguments."""
+    """Return the program of an allowlisted binary, without arguments."""
     allowed = bench.descriptor.allowlist.get(binary)
     if allowed is None or not is_plain_name(binary):
         raise ToolError(f"binary not allowlisted: {binary}")
@@ -151,7 +151,7 @@ def _command(bench: ToolEnvironment, binary: str, subcommand: str) -> Command:
 
 
 def _until(ends: float, settings: ExecutionSettings) -> ExecutionSettings:
-    """The settings with the time that is left: resolving values counts too."""
+    """Return the settings with the time that is left: resolving values counts too."""
     return replace(settings, seconds=max(0.0, ends - time.monotonic()))
 
 
@@ -171,8 +171,8 @@ def _failure(spec: Execution, done: Finished, settings: ExecutionSettings) -> st
 # --- the words of a command line
 
 
-def _command_line(spec: Execution, found: Sequence[str | None]) -> tuple[str, ...]:
-    """The words of a command line, in which no value can be taken for an option.
+def _command_line(spec: Execution, texts: Sequence[str | None]) -> tuple[str, ...]:
+    """Build the words of a command line in which no value can pass for an option.
 
     A positional value that begins with a dash is safe only behind `--`, and behind `--` no option of ours
     would be seen: so in that case the options stand first. Otherwise the order is that of the file, and no
@@ -181,7 +181,7 @@ def _command_line(spec: Execution, found: Sequence[str | None]) -> tuple[str, ..
     options: list[str] = []
     positionals: list[str] = []
     in_order: list[str] = []
-    for arg, value in zip(spec.args, found, strict=True):
+    for arg, value in zip(spec.args, texts, strict=True):
         if value is None:
             continue
         if arg.kind == "positional":
@@ -197,7 +197,7 @@ def _command_line(spec: Execution, found: Sequence[str | None]) -> tuple[str, ..
 
 
 def _option(arg: Argument, value: str) -> list[str]:
-    """An option and its value; in one word where the value alone would look like another option."""
+    """Return an option and its value, in one word where the value alone would look like an option."""
     flag = arg.flag or arg.param
     flag = flag if flag.startswith("-") else f"--{flag}"
     if not value.startswith("-"):
@@ -206,33 +206,33 @@ def _option(arg: Argument, value: str) -> list[str]:
     return [f"{flag}{value}" if len(flag) == 2 else f"{flag}={value}"]
 
 
-def _value(arg: Argument, given: Any) -> str | None:
+def _value(arg: Argument, raw: Any) -> str | None:
     if arg.kind == "flagifboolean":
-        return (arg.flag_if_true if _is_true(given) else arg.flag_if_false) or None
-    if given is None:
+        return (arg.flag_if_true if _is_true(raw) else arg.flag_if_false) or None
+    if raw is None:
         if arg.kind == "positional":
             raise ToolError(f"missing parameter: {arg.param}")
         return None
-    text = _text(arg.param, given)
+    text = _text(arg.param, raw)
     return _NEWLINES.sub("\n", text) if arg.normalize_newlines else text
 
 
-def _is_true(given: Any) -> bool:
-    if isinstance(given, str):
-        return given.strip().lower() == "true"
-    return isinstance(given, bool | int | float) and given != 0
+def _is_true(raw: Any) -> bool:
+    if isinstance(raw, str):
+        return raw.strip().lower() == "true"
+    return isinstance(raw, bool | int | float) and raw != 0
 
 
-def _text(param: str, given: Any) -> str:
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    if isinstance(given, float):
-        return _number(param, given)
-    if not isinstance(given, str | int):
-        kind = "a list" if isinstance(given, list | tuple) else "an object"
+def _text(param: str, raw: Any) -> str:
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, float):
+        return _number(param, raw)
+    if not isinstance(raw, str | int):
+        kind = "a list" if isinstance(raw, list | tuple) else "an object"
         raise ToolError(f"The parameter {param!r} must be text, a number or true or false, not {kind}.")
     try:
-        text = str(given)
+        text = str(raw)
         text.encode()
     except ValueError as error:
         raise ToolError(f"The parameter {param!r} cannot be written as UTF-8 text: change it.") from error
@@ -241,28 +241,28 @@ def _text(param: str, given: Any) -> str:
     return text
 
 
-def _number(param: str, given: float) -> str:
-    """A number as people write it: JSON does not tell 5 from 5.0, but programs do."""
-    if not math.isfinite(given):
+def _number(param: str, raw: float) -> str:
+    """Write a number as people do: JSON does not tell 5 from 5.0, but programs do."""
+    if not math.isfinite(raw):
         raise ToolError(f"The parameter {param!r} is not a finite number: change it.")
-    if given.is_integer() and abs(given) < _LARGEST_EXACT_FLOAT:
-        return str(int(given))
-    return repr(given)
+    if raw.is_integer() and abs(raw) < _LARGEST_EXACT_FLOAT:
+        return str(int(raw))
+    return repr(raw)
 
 
 # --- values that a command resolves
 
 
 async def _resolved(arg: Argument, value: str, bench: ToolEnvironment, ends: float) -> str:
-    """What the command makes of a value. If it fails or says nothing, the value stays as it is."""
+    """Resolve a value by its command. If that fails or prints nothing, the value stays."""
     try:
         command = _resolver(arg, value, bench)
         done = await run_process(command, _until(ends, bench.settings))
     except ToolError as error:
         _log.warning("The parameter %r keeps its value: %s", arg.param, error)
         return value
-    found = done.stdout.strip()
-    return found if done.code == 0 and found and "\0" not in found else value
+    texts = done.stdout.strip()
+    return texts if done.code == 0 and texts and "\0" not in texts else value
 
 
 def _resolving(arg: Argument, value: str, bench: ToolEnvironment) -> Resolving:
@@ -274,7 +274,7 @@ def _resolving(arg: Argument, value: str, bench: ToolEnvironment) -> Resolving:
 
 
 def _resolver(arg: Argument, value: str, bench: ToolEnvironment) -> Command:
-    """The command that resolves a value, with the value in its place.
+    """Return the command that resolves a value, with the value in its place.
 
     Raises:
         ToolError: it may not run, or the value would be one of its options.
@@ -294,7 +294,7 @@ def _resolver(arg: Argument, value: str, bench: ToolEnvironment) -> Command:
 
 
 def _script(name: str, bench: ToolEnvironment) -> Command:
-    """A script of the skill, which is run by `sh` unless it names its own interpreter."""
+    """Return a script of the skill, run by `sh` unless it names an interpreter."""
     if not bench.settings.allow_scripts:
         raise ToolError("Scripts of skills may not run: set `skills.allowScripts` to allow them.")
     path = _script_path(name, bench.directory)
@@ -306,7 +306,7 @@ def _script(name: str, bench: ToolEnvironment) -> Command:
 
 
 def _script_path(name: str, directory: str) -> str:
-    """The real path of a script, which may be named without its `.sh`."""
+    """Return the real path of a script, which may be named without its `.sh`."""
     folder = os.path.join(os.path.realpath(directory), SCRIPTS_FOLDER, "")
     for file_name in (name, f"{name}.sh") if is_plain_name(name) else ():
         path = inside(directory, os.path.join(SCRIPTS_FOLDER, file_name))

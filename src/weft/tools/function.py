@@ -32,12 +32,12 @@ class _Parameter:
 
 
 def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "") -> Tool:
-    """The function as a tool. A parameter of the type `Caller` is filled by the program, not the model.
+    """Make a tool of a function. A parameter of the type `Caller` is filled by the program, not the model.
 
     A function that is not async runs in a thread of its own. What is not text is returned as JSON.
 
     Raises:
-        ToolError: a parameter has a type that cannot be told to a model.
+        ToolError: a parameter has a type that no model can be told.
     """
     called = name or function.__name__
     parameters, caller = _parameters(function, called)
@@ -54,11 +54,11 @@ def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "")
     )
 
     async def run(arguments: Mapping[str, Any], by: Caller) -> str:
-        given = _read(arguments, parameters) | ({caller: by} if caller else {})
+        values = _read(arguments, parameters) | ({caller: by} if caller else {})
         if inspect.iscoroutinefunction(function):
-            result = await function(**given)
+            result = await function(**values)
         else:
-            result = await _in_thread(lambda: function(**given))
+            result = await _in_thread(lambda: function(**values))
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
 
     return Tool(definition=definition, run=run, source=source or function.__module__)
@@ -94,7 +94,7 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
 
 
 def _parameters(function: Callable[..., Any], called: str) -> tuple[list[_Parameter], str]:
-    hints, found, caller = get_type_hints(function), list[_Parameter](), ""
+    hints, listed, caller = get_type_hints(function), list[_Parameter](), ""
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ToolError(
@@ -104,12 +104,12 @@ def _parameters(function: Callable[..., Any], called: str) -> tuple[list[_Parame
         if kind is Caller:
             caller = name
         else:
-            found.append(_Parameter(name, kind, parameter.default is parameter.empty))
-    return found, caller
+            listed.append(_Parameter(name, kind, parameter.default is parameter.empty))
+    return listed, caller
 
 
 def _docs(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """What the docstring says of the function, and below `Args:` of each parameter."""
+    """Read what the docstring says of the function, and below `Args:` of each parameter."""
     text = inspect.getdoc(function) or ""
     about, _, rest = text.partition("\nArgs:\n")
     meanings: dict[str, str] = {}
@@ -154,7 +154,7 @@ def _schema(kind: Any, tool: str, name: str) -> dict[str, Any]:
 
 
 def _read(arguments: Mapping[str, Any], parameters: Sequence[_Parameter]) -> dict[str, Any]:
-    """The arguments as the function takes them.
+    """Convert the arguments as the function takes them.
 
     Raises:
         ToolError: one is missing, unknown, or of the wrong type.
@@ -163,19 +163,19 @@ def _read(arguments: Mapping[str, Any], parameters: Sequence[_Parameter]) -> dic
     for name in arguments:
         if name not in known:
             raise ToolError(f"unknown parameter: {name}; {did_you_mean(name, known)}")
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for parameter in parameters:
         value = arguments.get(parameter.name)
         if value is None and (parameter.required or parameter.name not in arguments):
             if parameter.required:
                 raise ToolError(f"missing parameter: {parameter.name}")
             continue
-        given[parameter.name] = _value(parameter.kind, value, parameter.name)
-    return given
+        values[parameter.name] = _value(parameter.kind, value, parameter.name)
+    return values
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
-    """A value as its annotation says."""
+    """Convert a value as its annotation says."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _first_fitting(inner, value, name)
@@ -194,7 +194,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
 
 
 def _plain(kind: Any, value: Any, name: str) -> Any:
-    """A text, a number or a truth value. Models often write numbers as text: that is read."""
+    """Convert a text, a number or a truth value. A number written as text is read."""
     if kind is str and not isinstance(value, str):
         raise ToolError(f"wrong parameter: {name} must be a text")
     if kind is bool:
@@ -210,7 +210,7 @@ def _plain(kind: Any, value: Any, name: str) -> Any:
 
 
 def _first_fitting(kinds: Sequence[Any], value: Any, name: str) -> Any:
-    """The value as the first of several types that takes it; the error is that of the first."""
+    """Convert a value to the first of several types that takes it; the error is that of the first."""
     if value is None and type(None) in kinds:
         return None
     first, *others = (kind for kind in kinds if kind is not type(None))

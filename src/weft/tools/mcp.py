@@ -48,11 +48,11 @@ class McpTools:
         self.warnings: tuple[str, ...] = ()
 
     async def tools(self, message: str) -> Sequence[Tool]:
-        """What the servers of the skills that a message triggers offer, in the order of the skills."""
+        """Return the tools of the servers whose skills a message triggers, in the order of the skills."""
         if self._closed:
             return ()
         skills = await self._skills()
-        self._forget(set(self._servers) - {server for skill in skills.found for server in skill.mcp_servers})
+        self._forget(set(self._servers) - {server for skill in skills.usable for server in skill.mcp_servers})
         servers = [self._server(server) for server in skills.active_servers(message)]
         offered = await asyncio.gather(*(server.offered() for server in servers))
         self.warnings = tuple(server.failure for server in servers if server.failure)
@@ -116,7 +116,7 @@ class _Server:
             self._process.retire()
 
     async def _ready(self) -> McpProcess:
-        """The running process.
+        """Return the running process.
 
         Raises:
             ToolError: it cannot be started, or could not a moment ago.
@@ -151,7 +151,7 @@ class _Server:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """What a server's tool is called here: `mcp__SERVER__TOOL`.
+    """Return the name of a server's tool here: `mcp__SERVER__TOOL`.
 
     Where that is no name for a vendor, or could be read as that of another server's tool, a mark that
     stands for exactly these two names ends it.
@@ -164,7 +164,7 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def _text(result: types.CallToolResult, tool: str) -> str:
-    """What the model reads: text as it is, anything else described in brackets.
+    """Return what the model reads: text as it is, anything else described in brackets.
 
     Raises:
         ToolError: the tool says that it failed.

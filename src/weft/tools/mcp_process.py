@@ -1,6 +1,6 @@
 """One MCP server as a running process.
 
-One task of its own enters and leaves the SDK's client, and stops when it is told to: the SDK ends its child
+One task of its own enters and leaves the SDK's client, and ends when `stop` is called: the SDK ends its child
 in steps, and whoever was cancelled twice while doing that would leave the child behind.
 """
 
@@ -83,7 +83,11 @@ class McpProcess:
         self._wake.set()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        """What the tool says. Raises ToolError if the server does not answer."""
+        """Call a tool and return its text.
+
+        Raises:
+            ToolError: the server does not answer.
+        """
         if self._client is None or self._sdk is None:
             raise ToolError(f"The MCP server {self._server.name!r} is not running: try again.")
         self._calls += 1
@@ -101,7 +105,7 @@ class McpProcess:
     async def _failed_call(self, tool: str, error: Exception) -> ToolError:
         name, code = self._server.name, getattr(error, "code", None)
         if self._sdk is not None and code == self._sdk.types.REQUEST_TIMEOUT:
-            # Whether it is slow or hangs cannot be told from here: who comes next gets a fresh one.
+            # Nobody can know whether it is slow or hangs: the next call gets a fresh one.
             self.retire()
             return ToolError(
                 f"The tool {tool!r} of the MCP server {name!r} did not answer within "
@@ -109,9 +113,9 @@ class McpProcess:
             )
         if not self._is_open():
             self.retire()
-            told = await self._last_words()
+            stderr = await self._last_words()
             return ToolError(
-                f"The MCP server {name!r} ended during the call of {tool!r}{told}: "
+                f"The MCP server {name!r} ended during the call of {tool!r}{stderr}: "
                 "it is started again when it is next used."
             )
         return ToolError(f"The tool {tool!r} of the MCP server {name!r} failed: {brief(str(error))}.")
@@ -144,7 +148,7 @@ class McpProcess:
             await self._until_stopped()
 
     async def _until_stopped(self) -> None:
-        """Waits for the word to stop, or until nobody has used the server for a while."""
+        """Wait until `stop`, or until the server was idle for a while."""
         while not self._stopped and not (self._retired and not self._calls):
             self._wake.clear()
             rest = self._used + self._settings.idle_seconds - self._loop.time()
@@ -190,7 +194,7 @@ class McpProcess:
         )
 
     async def _last_words(self) -> str:
-        """The end of what the server wrote to stderr, in brackets; a child that ended may be still heard."""
+        """Return the end of the server's stderr, in brackets; output of a child that ended may still come."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_SECONDS):
                 await self._stderr.ended.wait()
@@ -219,7 +223,7 @@ class _Tail(asyncio.Protocol):
         self.ended = asyncio.Event()
 
     async def open(self) -> TextIO:
-        """A file for a child to write to; who starts the child closes it."""
+        """Return a file for a child to write to; the starter of the child closes it."""
         reading, writing = os.pipe()
         loop = asyncio.get_running_loop()
         self._pipe, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))

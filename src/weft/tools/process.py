@@ -1,8 +1,8 @@
-"""Running a program so that it cannot do more than answer: no secrets, no input, no end beyond its time.
+"""Running a program without secrets, without input, and within its time.
 
 Everything that a call starts is gone when the call is over, however it ends. The program leads a process
-group of its own, and all that descends from it carries a mark in its environment, by which also those are
-found that left the group. A process that leaves the group *and* wipes its environment is not found.
+group, and all its descendants carry a mark in their environment, by which those that left the group are
+found. Only a process that leaves the group *and* wipes its environment escapes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from weft.errors import ToolError
 from weft.workspace.files import inside
 
 MARK = "WEFT_CALL"
-"""The variable in which the processes of a call carry its mark; those of a call within a call carry both."""
+"""The variable with the mark of a call; a call within a call carries both marks."""
 PASSED_ON = frozenset(
     "HOME LANG LANGUAGE LOGNAME SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ USER "
     "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME".split()
 )
-"""What a program may know besides the PATH and LC_*. Keys and tokens have other names, whatever those are."""
+"""The variables that a program gets besides PATH and LC_*. Keys and tokens have other names."""
 _GRACE_SECONDS = 1.0
-"""How long a program may take to end itself when it is asked to."""
+"""How long a program may take to end after SIGTERM."""
 _GONE_SECONDS = 2.0
-"""How long to wait for what was killed; only a process stuck in the kernel takes longer."""
+"""How long to wait for a killed process; only one stuck in the kernel takes longer."""
 _CHUNK_BYTES = 65_536
 _SWEEPS, _SWEEP_SECONDS = 50, 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionSettings:
-    """What a call may cost, and whether scripts of a skill may run to resolve a value."""
+    """Limits of a call, and whether scripts of a skill may run to resolve a value."""
 
     seconds: float = 60.0
     max_output_bytes: int = 1_000_000
@@ -50,7 +50,7 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A program by its path, its arguments, and where it runs."""
+    """A program by its path, its arguments, and its folder."""
 
     program: str
     args: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a program ended, and what it wrote. Without a code it was stopped at its time limit."""
+    """The exit code and the output of a program. Without a code it reached its time limit."""
 
     code: int | None
     stdout: str
@@ -68,16 +68,16 @@ class Finished:
 
 
 def clean_environment(environ: Mapping[str, str], *, workspace: str | None = None) -> dict[str, str]:
-    """The few variables that a program needs.
+    """Return the few variables that a program needs.
 
     Of the PATH only absolute folders outside the workspace are left: what lies in the workspace may have
     been written by the model, and must not take the name of a listed program.
     """
     passed = {name: value for name, value in environ.items() if name in PASSED_ON or name.startswith("LC_")}
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
-    kept = [folder for folder in folders if os.path.isabs(folder) and not _is_below(workspace, folder)]
+    absolute = [folder for folder in folders if os.path.isabs(folder) and not _is_below(workspace, folder)]
     outer = {MARK: environ[MARK]} if MARK in environ else {}
-    return passed | outer | {"PATH": os.pathsep.join(kept)}
+    return passed | outer | {"PATH": os.pathsep.join(absolute)}
 
 
 def _is_below(workspace: str | None, folder: str) -> bool:
@@ -87,19 +87,19 @@ def _is_below(workspace: str | None, folder: str) -> bool:
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str:
-    """The path of a program.
+    """Return the path of a program.
 
     Raises:
         ToolError: it is not in a folder of the PATH.
     """
-    found = shutil.which(name, path=environment["PATH"])
-    if found is None:
+    path = shutil.which(name, path=environment["PATH"])
+    if path is None:
         raise ToolError(f"The program {name!r} is not on the PATH: install it.")
-    return found
+    return path
 
 
 async def run_process(command: Command, settings: ExecutionSettings) -> Finished:
-    """Run a program to its end, or to the end of its time. When the caller is cancelled, it is killed.
+    """Run a program to its end or its time limit. Cancelling the caller kills it.
 
     Raises:
         ToolError: the program could not be started.
@@ -109,8 +109,8 @@ async def run_process(command: Command, settings: ExecutionSettings) -> Finished
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        # The work is told to stop and is waited for, not cancelled: it has processes to bury. A second
-        # cancellation ends the waiting, not the burial.
+        # The work is stopped and awaited, not cancelled: it has processes to reap. A second cancellation ends
+        # the waiting, not the reaping.
         stop.set()
         await asyncio.shield(asyncio.wait([work]))
         raise
@@ -124,7 +124,7 @@ async def _run(command: Command, settings: ExecutionSettings, stop: asyncio.Even
         if not child.exited.is_set():
             await asyncio.to_thread(_signal_all, child.pid, mark, signal.SIGTERM)
             await _first(child.exited, seconds=_GRACE_SECONDS)
-        # Also after an ordinary end: what was left behind would outlive the time limit, and as long as it
+        # Also after an ordinary end: a process left behind would outlive the time limit, and as long as it
         # holds the pipe the output has no end.
         await asyncio.to_thread(_kill_all, child.pid, mark)
         await _first(child.exited, seconds=_GONE_SECONDS)
@@ -138,8 +138,8 @@ async def _run(command: Command, settings: ExecutionSettings, stop: asyncio.Even
 
 
 def _start(command: Command, mark: str) -> subprocess.Popen[bytes]:
-    # Not asyncio's own way to start a process: if it is cancelled before the pipes are connected (3.11: for
-    # example by the end of the loop), it waits for them for ever, and does not say which process it started.
+    # Not asyncio's subprocess: if that is cancelled before the pipes are connected (3.11: for example by the
+    # end of the loop), it waits for them for ever, and does not say which process it started.
     try:
         return subprocess.Popen(  # noqa: S603 - the program is on the allowlist, and there is no shell
             [os.fsencode(command.program), *(word.encode() for word in command.args)],
@@ -165,7 +165,7 @@ def _not_started(command: Command, error: OSError) -> ToolError:
 
 
 async def _first(*events: asyncio.Event, seconds: float) -> bool:
-    """Wait until the first of the events; whether that one is set."""
+    """Wait until one of the events is set. Returns whether the first one is."""
     waits = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -176,7 +176,7 @@ async def _first(*events: asyncio.Event, seconds: float) -> bool:
 
 
 class _Child:
-    """A process and what it writes, up to a limit for each stream; the rest is read and thrown away."""
+    """A process and its output, up to a limit for each stream; the rest is read and discarded."""
 
     def __init__(self, process: subprocess.Popen[bytes], limit: int) -> None:
         self.exited, self.closed = asyncio.Event(), asyncio.Event()
@@ -185,7 +185,7 @@ class _Child:
         self._loop = asyncio.get_running_loop()
         self._pipes = {at: pipe for at, pipe in ((1, process.stdout), (2, process.stderr)) if pipe}
         self._open = set(self._pipes)
-        self._kept = {1: bytearray(), 2: bytearray()}
+        self._buffers = {1: bytearray(), 2: bytearray()}
         self._cut: set[int] = set()
         for at, pipe in self._pipes.items():
             os.set_blocking(pipe.fileno(), False)
@@ -198,7 +198,7 @@ class _Child:
 
     def text(self, at: int) -> str:
         is_cut = at in self._cut
-        text = codecs.getincrementaldecoder("utf-8")("replace").decode(self._kept[at], not is_cut)
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(self._buffers[at], not is_cut)
         return f"{text}\n[Output cut: it was longer than {self._limit} bytes.]" if is_cut else text
 
     def release(self) -> None:
@@ -208,7 +208,7 @@ class _Child:
             pipe.close()
 
     def _wait(self) -> None:
-        """Bury the process, in a thread of its own: that works in every loop and on every system."""
+        """Reap the process in a thread of its own, which works in every loop and on every system."""
         self._process.wait()
         with suppress(RuntimeError):  # the loop is gone
             self._loop.call_soon_threadsafe(self.exited.set)
@@ -220,9 +220,9 @@ class _Child:
             return
         if not data:
             self._forget(at)
-        kept = self._kept[at]
-        room = self._limit - len(kept)
-        kept += data[:room]
+        buffer = self._buffers[at]
+        room = self._limit - len(buffer)
+        buffer += data[:room]
         if len(data) > room:
             self._cut.add(at)
 
@@ -235,12 +235,12 @@ class _Child:
 
 
 def marked_environment(environment: Mapping[str, str], mark: str) -> dict[str, str]:
-    """The environment of a process that is to be found by its mark, with all that descends from it."""
+    """Return the environment for a process that is found by its mark, with all its descendants."""
     return {**environment, MARK: f"{environment.get(MARK, '')}.{mark}"}
 
 
 def kill_marked(mark: str) -> None:
-    """Kill until nothing is left, since a process may start another while its siblings are looked for."""
+    """Kill until nothing is left, since a process may start another meanwhile."""
     for _ in range(_SWEEPS):
         if not _signal_marked(mark, signal.SIGKILL):
             break
@@ -253,23 +253,23 @@ def _kill_all(pid: int, mark: str) -> None:
 
 
 def _signal_all(pid: int, mark: str, number: signal.Signals) -> None:
-    """Send a signal to the group and to all that carry the mark."""
+    """Send a signal to the group and to all processes with the mark."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
     _signal_marked(mark, number)
 
 
 def _signal_marked(mark: str, number: signal.Signals) -> int:
-    """Send a signal to all that carry the mark, and say to how many."""
+    """Send a signal to all processes with the mark. Returns how many there are."""
     marked = _marked(mark)
-    for found in marked:
+    for pid in marked:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(found, number)
+            os.kill(pid, number)
     return len(marked)
 
 
 def _marked(mark: str) -> list[int]:
-    """The processes that carry a mark, where the system shows environments (Linux). A dead one has none."""
+    """Return the processes with a mark, where the system shows environments (Linux)."""
     needle = f".{mark}".encode()
     try:
         names = os.listdir("/proc")

@@ -112,7 +112,7 @@ class SkillTools:
         files = tuple(await self.reader.read([file for _, file in found]))
         if known is not None and same and known.files == files:
             return replace(known, at=at)
-        tools: list[Tool] = [_read_skill(skills)] if self.read_on_demand and skills.found else []
+        tools: list[Tool] = [_read_skill(skills)] if self.read_on_demand and skills.usable else []
         warnings: list[str] = []
         for (skill, _), file in zip(found, files, strict=True):
             descriptor = await self._descriptor(skill, file)
@@ -130,7 +130,7 @@ class SkillTools:
         )
 
     def _places(self, skills: Skills) -> tuple[tuple[Skill, FileAt], ...]:
-        return tuple((skill, self._file(skill)) for skill in skills.found if skill.directory)
+        return tuple((skill, self._file(skill)) for skill in skills.usable if skill.directory)
 
     def _file(self, skill: Skill) -> FileAt:
         """Where a skill's tools stand. Below the workspace a link may not lead out of it."""
@@ -140,7 +140,7 @@ class SkillTools:
         return file_at(self.workspace, (folder.relative_to(self.workspace) / TOOLS_FILE).as_posix())
 
     async def _descriptor(self, skill: Skill, file: FileText) -> Descriptor | str:
-        """What a file says, or the warning it gives; read and told once for as long as it is the same."""
+        """Read a file, or its warning, once as long as it does not change."""
         known = self._parsed.get(file.path)
         if known is None or known[0] != file:
             # In a thread, since the file may be a megabyte long.
@@ -170,7 +170,7 @@ class SkillTools:
 
 
 def _parse(file: FileText) -> Descriptor | str:
-    """What a file says, or why it cannot be used."""
+    """Read a file, or say why it cannot be used."""
     reason = file.warning
     if file.text is not None:
         try:
@@ -189,8 +189,8 @@ async def _run(tool: str, bench: ToolEnvironment, arguments: Mapping[str, Any], 
 
 
 def _read_skill(skills: Skills) -> Tool:
-    """The tool that answers with a skill's text, in this process."""
-    bodies = {one_line(skill.name): skill.body for skill in skills.found}
+    """Make the tool that answers with a skill's text."""
+    bodies = {one_line(skill.name): skill.body for skill in skills.usable}
 
     async def read(arguments: Mapping[str, Any], caller: Caller) -> str:
         name = arguments.get("skill_name")

@@ -1,4 +1,4 @@
-"""Tools for tasks: "remind me tomorrow at nine" becomes a task that is told in the same place."""
+"""Tools for tasks: "remind me tomorrow at nine" becomes a task that fires in the same conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.types.memory import Task
 from weft.types.request import Caller
 
 SOURCE = "Weft itself"
-_UNTOLD = "They cannot be told unasked here: it stays in their list of pending tasks until it is cancelled."
+_NO_REMINDER = "No reminder can reach them here: it stays in their list of pending tasks."
 ZoneOf = Callable[[str], Awaitable[str]]
 """The time zone of a person."""
 
@@ -38,7 +38,7 @@ class TaskTools:
         """
         if do and not (due.strip() and caller.conversation):
             raise ToolError("what you are to do needs a time, and a place where you can tell of it")
-        # Without a place nobody can be told unasked: then the task stays pending, and is shown in every turn.
+        # Without a place no reminder can be sent: the task stays pending, and every turn shows it.
         place = caller.channel if caller.conversation else ""
         task_id = await self._tasks.add(
             caller.sender,
@@ -50,9 +50,9 @@ class TaskTools:
             channel=place,
             conversation=caller.conversation,
         )
-        kept = next((task for task in await self._tasks.list(caller.sender) if task.id == task_id), None)
-        told = f"kept: {line(kept)}" if kept else f"kept as {task_id[:8]}"
-        return told if place or not due else f"{told}. {_UNTOLD}"
+        task = next((task for task in await self._tasks.list(caller.sender) if task.id == task_id), None)
+        answer = f"kept: {line(task)}" if task else f"kept as {task_id[:8]}"
+        return answer if place or not due else f"{answer}. {_NO_REMINDER}"
 
     async def list_tasks(self, caller: Caller) -> str:
         """List the person's pending tasks with their ids."""
@@ -95,7 +95,7 @@ def task_tools(tasks: Tasks, zone_of: ZoneOf) -> list[Tool]:
 
 
 def line(task: Task) -> str:
-    """A task as a person reads it."""
+    """Write a task as a line for people."""
     due = f"{task.due:%a %Y-%m-%d %H:%M}" if task.due else "any time"
     kind = "" if task.action == "reminder" else f" [{one_line(task.action)}]"
     return f"[{task.id[:8]}] {one_line(task.text)}{kind} ({due}, {task.repeat})"

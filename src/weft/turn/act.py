@@ -1,7 +1,7 @@
-"""Acting: the calls of a model are run, within rules and limits, and their results go back to it.
+"""Acting: the model's tool calls are run within rules and limits, and their results go back to it.
 
-Whatever happens in a tool becomes a result that the model can read. Only cancelling the turn gets through,
-and the Ctrl-C of a person.
+Whatever happens in a tool becomes a result that the model reads. Only the cancellation of the turn and a
+person's Ctrl-C get through.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from weft.wire import clean
 _log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5.0
-"""So long a call that is to end may take to clean up; then it is left behind."""
+"""How long a cancelled call may take to clean up; then it is left behind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLimits:
-    """How often a turn may call tools, how long one call may take, and how much of its result is shown."""
+    """Limits of a turn: rounds of tool calls, seconds of a call, and characters of a result."""
 
     max_rounds: int = 25
     seconds: float = 60.0
@@ -43,7 +43,7 @@ class ToolLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of a call, and the kind of its error, if it failed."""
+    """The result of a call, and the kind of its error if it failed."""
 
     text: str
     error: str = ""
@@ -55,7 +55,7 @@ class _Outcome:
 
 
 class _Clock:
-    """The time that a call has. It stands still while a person is asked: they may take longer than a tool."""
+    """The time limit of a call. It is paused while a person is asked, who may take longer than a tool."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._end, self._asking = seconds, monotonic() + seconds, 0
@@ -79,7 +79,7 @@ class _Clock:
 
 
 class ToolRunner:
-    """Runs the calls of one turn. `ending` is what came of the call that ended it, if one did."""
+    """Runs the calls of one turn. `ending` is the result of the call that ended the turn, if one did."""
 
     def __init__(
         self,
@@ -104,25 +104,25 @@ class ToolRunner:
 
     @property
     def results(self) -> tuple[Message, ...]:
-        """What came of the calls of the last round so far, in their order."""
-        found = self._outcomes
-        return tuple(_result(call, found[at]) for at, call in enumerate(self._calls) if at in found)
+        """The results of the last round so far, in the order of its calls."""
+        outcomes = self._outcomes
+        return tuple(_result(call, outcomes[at]) for at, call in enumerate(self._calls) if at in outcomes)
 
     @property
     def exhausted(self) -> bool:
         return self.rounds >= self._limits.max_rounds
 
     def understood(self, reply: Reply) -> Reply:
-        """The reply with calls by the names that tools have here: providers do not take every letter."""
+        """Give calls their tools' own names back: providers do not accept every character in a name."""
         calls = tuple(replace(call, name=self._names.get(call.name, call.name)) for call in reply.tool_calls)
         return replace(reply, tool_calls=calls)
 
     def ours(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Those of these calls that are ours to run; those of unknown tools are told so."""
+        """Return the calls that are ours to run. Calls of unknown tools are among them: they get an error."""
         return tuple(call for call in calls if not self._is_declared(call))
 
     def theirs(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Those of these calls that run at the caller's, because the tool is only declared."""
+        """Return the calls that the app runs, because its tool is only declared here."""
         return tuple(call for call in calls if self._is_declared(call))
 
     def _is_declared(self, call: ToolCall) -> bool:
@@ -130,7 +130,7 @@ class ToolRunner:
         return call.name in names and call.name not in self._offered.tools
 
     async def act(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event]:
-        """Run the calls of one reply side by side, where no rule wants one before another."""
+        """Run the calls of one reply concurrently, unless a rule wants one before another."""
         self.rounds += 1
         self._calls, self._outcomes = calls, {}
         running: dict[asyncio.Task[_Outcome], int] = {}
@@ -157,7 +157,7 @@ class ToolRunner:
         self.ending = next((self._outcomes[at].text for at in done if self._watch.ends([calls[at].name])), "")
 
     async def _finished(self, running: dict[asyncio.Task[_Outcome], int]) -> AsyncGenerator[Event]:
-        """Wait for the running calls, and tell of each as it ends."""
+        """Wait for the running calls, and yield an event as each ends."""
         while running:
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -169,23 +169,23 @@ class ToolRunner:
                 yield ToolFinished(call, outcome.text, failed=outcome.failed)
 
     async def _run(self, call: ToolCall) -> _Outcome:
-        """One call, of which the log and the spans tell."""
+        """Run one call, with a log line and a span."""
         with calling(call, self._known(call), self._span) as called:
             outcome = await self._timed(call)
             called.error, called.result = outcome.error, outcome.text
         return outcome
 
     def _known(self, call: ToolCall) -> str:
-        """The name of a tool of ours: what else a model may call is its own invention."""
+        """Return the tool's name if it is ours. Names that a model made up stay out of logs."""
         return call.name if call.name in self._offered.tools else "unknown"
 
     async def _timed(self, call: ToolCall) -> _Outcome:
-        """One call within its time. A tool that does not end when it must is left behind."""
+        """Run one call within its time limit. A tool that does not end is left behind."""
         tool = self._offered.tools.get(call.name)
         if tool is None:
             names = [definition.name for definition in self._offered.definitions]
-            told = f"error: there is no tool {call.name!r}: {did_you_mean(call.name, names)}"
-            return _Outcome(told, "unknown_tool")
+            text = f"error: there is no tool {call.name!r}: {did_you_mean(call.name, names)}"
+            return _Outcome(text, "unknown_tool")
         clock = _Clock(self._limits.seconds)
         caller = replace(self._caller, ask=clock.stopped_while(self._caller.ask))
         work = asyncio.create_task(self._contained(tool, call, caller))
@@ -197,11 +197,11 @@ class ToolRunner:
             await _stopped({work})
         if in_time:
             return work.result()
-        told = f"error: it took longer than {self._limits.seconds:g} seconds and was ended."
-        return _Outcome(told, "timeout")
+        text = f"error: it took longer than {self._limits.seconds:g} seconds and was ended."
+        return _Outcome(text, "timeout")
 
     async def _contained(self, tool: Tool, call: ToolCall, caller: Caller) -> _Outcome:
-        """One call: an error of any kind is told to the model."""
+        """Run one call. An error of any kind becomes a result for the model."""
         try:
             text = await tool.run(call.arguments, caller)
             return _Outcome(await self._within_limit(call.name, text))
@@ -212,7 +212,7 @@ class ToolRunner:
             failed, kind = "error: the tool failed: something that it waited for was cancelled", "cancelled"
         except WeftError as error:
             failed, kind = f"error: {error}", type(error).__name__
-        except SystemExit as error:  # a library may mean to end its own program, and it would end ours
+        except SystemExit as error:  # a library that ends its program would end ours
             failed, kind = f"error: the tool failed: SystemExit: {error}", "SystemExit"
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code: the turn goes on
             _log.exception("the tool %s failed", call.name, extra={"tool": call.name})
@@ -221,21 +221,21 @@ class ToolRunner:
         return _Outcome(await self._within_limit(call.name, failed), kind)
 
     async def _within_limit(self, tool: str, text: str) -> str:
-        """The result as it is shown; the whole of a longer one is kept and can be read on."""
-        shown = self._limits.max_chars
-        if len(text) <= shown:
+        """Cut a result to the limit. All of a longer one is stored, and `read_result` shows the rest."""
+        limit = self._limits.max_chars
+        if len(text) <= limit:
             return text or "(no output)"
-        how = "the rest was not kept"
+        how = "the rest was not stored"
         if self._turns is not None and self._caller.session_id:
             result_id = await self._turns.keep_result(self._caller.session_id, tool, text)
-            how = f"all of it is kept as {result_id}"
+            how = f"all of it is stored as {result_id}"
             if "read_result" in self._offered.tools:
-                how += f', and read_result(id="{result_id}", offset={shown}) shows more'
-        return f"{text[:shown]}\n[Cut: {shown} of {len(text)} characters are shown; {how}.]"
+                how += f', and read_result(id="{result_id}", offset={limit}) shows more'
+        return f"{text[:limit]}\n[Cut: {limit} of {len(text)} characters are shown; {how}.]"
 
 
 async def _stopped(running: Iterable[asyncio.Task[_Outcome]]) -> None:
-    """End what still runs, and wait until it has cleaned up, but not for ever."""
+    """Cancel what still runs, and wait for its clean-up, within a limit."""
     tasks = {task for task in running if not task.done()}
     for task in tasks:
         task.cancel()

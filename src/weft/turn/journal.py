@@ -116,8 +116,7 @@ class Journal:
             await self.turns.fail(self.turn_id, error, *note, reply=reply)
 
     def _without_answer(self, reply: str) -> str:
-        """Return what the person reads in place of an answer; they did not write the message themselves
-        where its origin is another, so it is quoted."""
+        """Return what the person reads in place of an answer. A message that they did not write is quoted."""
         return reply if self.request.origin == "user" else f"{self.message.content}\n\n{reply}"
 
 

@@ -1,4 +1,4 @@
-"""What is told of a turn while it runs: its ids in each line of the log, a line at its end, and spans."""
+"""Logs and spans of a turn: its ids in each line of the log, a line at its end, and spans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REASONS = {"end": "stop", "max_tokens": "length", "tools": "tool_call"}
 
 @dataclass(slots=True)
 class _Ids:
-    """Small, because whatever a turn leaves behind (a connection, a timer) holds on to it."""
+    """The ids of a turn. Small, because what a turn leaves behind (a connection, a timer) holds on to it."""
 
     session: str = ""
     turn: str = ""
@@ -41,16 +41,16 @@ _now: ContextVar[_Ids | None] = ContextVar("weft_turn", default=None)
 
 
 def ids() -> dict[str, str]:
-    """The session and the turn for which this moment's work is done, as far as there are any."""
-    found = _now.get()
-    known = {} if found is None else {"session": found.session, "turn": found.turn}
+    """Return the session and the turn of the current task, if there are any."""
+    current = _now.get()
+    known = {} if current is None else {"session": current.session, "turn": current.turn}
     return {name: value for name, value in known.items() if value}
 
 
 class TurnTrace:
     """One turn, from its message to its end.
 
-    A turn is a generator, and may be closed from anywhere: so nothing here depends on being left in the
+    A turn is a generator that may be closed from any task, so nothing here depends on being left in the
     context in which it was entered.
     """
 
@@ -90,24 +90,24 @@ class TurnTrace:
         if failed:
             self.span.fail(type(error).__name__)
         self.span.end()
-        _log.info("turn ended", extra=self._told(outcome, error if failed else None))
+        _log.info("turn ended", extra=self._fields(outcome, error if failed else None))
         _now.set(self._before)
 
     def begun(self) -> None:
-        """The turn is kept, and has an id."""
+        """Note that the turn is stored and has an id."""
         self._ids.turn = self._journal.turn_id
         self.span.set({"weft.turn.id": self._journal.turn_id})
 
     def answered(self, reply: Reply) -> None:
-        """There is an answer: who stops listening now does not cancel it."""
+        """Note the answer. A client that disconnects now does not cancel the turn."""
         self._reply = reply
 
     def current(self) -> AbstractContextManager[Any]:
-        """For plain awaits: what is recorded in them belongs to the turn."""
+        """Make the turn's span current around plain awaits. Never yield inside."""
         return self.span.current()
 
     async def chat(self, provider: Provider, context: Context) -> AsyncGenerator[Event]:
-        """The answer to one request of the turn, as it comes."""
+        """Yield the answer to one request of the turn, as it comes."""
         self._rounds += 1
         self._info, self._model = provider.info, context.model or provider.info.id
         more: dict[str, Value] = {
@@ -135,8 +135,8 @@ class TurnTrace:
                 cached_tokens=self._used.cached_tokens + reply.usage.cached_tokens,
             )
 
-    def _told(self, outcome: str, error: BaseException | None) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def _fields(self, outcome: str, error: BaseException | None) -> dict[str, Any]:
+        fields: dict[str, Any] = {
             "outcome": outcome,
             "ms": _since(self._began),
             "provider": self._info.provider,
@@ -148,14 +148,14 @@ class TurnTrace:
             "text": Content(self._journal.message.content),
         }
         if error is not None:
-            told |= {"error": type(error).__name__, "reason": Content(str(error))}
+            fields |= {"error": type(error).__name__, "reason": Content(str(error))}
         if self._reply is not None:
-            told["reply"] = Content(self._reply.text)
-        return told
+            fields["reply"] = Content(self._reply.text)
+        return fields
 
 
 async def complete(provider: Provider, context: Context) -> Reply:
-    """The answer to a request beside those of a turn: to sort a message, or to sum up what was said."""
+    """Ask a side request of a turn: to route a message, or to write a summary."""
     with _chat(provider.info, context.model or provider.info.id, {}) as asked, asked.current():
         reply = await provider.complete(context)
         asked.set(_answer(reply))
@@ -164,7 +164,7 @@ async def complete(provider: Provider, context: Context) -> Reply:
 
 @dataclass(slots=True)
 class Called:
-    """What came of a call. Until that is known it counts as cancelled."""
+    """The outcome of a call. It counts as cancelled until it is known."""
 
     error: str = "cancelled"
     result: str = ""
@@ -172,7 +172,7 @@ class Called:
 
 @contextmanager
 def calling(call: ToolCall, name: str, parent: Span = NOTHING) -> Iterator[Called]:
-    """Tell of a call of a tool by a name that is ours: a model may call anything by any name."""
+    """Log and trace a tool call under a name of ours: a model may call anything by any name."""
     began, called = time.monotonic(), Called()
     attributes = {
         "gen_ai.operation.name": "execute_tool",
@@ -184,12 +184,12 @@ def calling(call: ToolCall, name: str, parent: Span = NOTHING) -> Iterator[Calle
         try:
             yield called
         finally:
-            told = {"tool": name, "ms": _since(began), "failed": bool(called.error)}
+            fields = {"tool": name, "ms": _since(began), "failed": bool(called.error)}
             if called.error:
                 running.fail(called.error)
-                told["error"] = called.error
+                fields["error"] = called.error
             content = {"arguments": Content(call.arguments), "result": Content(called.result)}
-            _log.info("tool called", extra=told | content)
+            _log.info("tool called", extra=fields | content)
 
 
 def _chat(info: ModelInfo, model: str, more: Mapping[str, Value], parent: Span = NOTHING) -> Span:

@@ -22,32 +22,32 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def without_tags(text: str) -> str:
-    """The text with every tag of ours made plain: `<block:` becomes `&lt;block:`."""
+    """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
     return _TAG.sub("&lt;", text) if "<" in text else text
 
 
 def inert(text: str) -> str:
-    """The same for a text that will be joined to others: nor can its end begin a tag with the next."""
+    """Escape tags in a text that is joined to others, so that its end cannot begin a tag either."""
     return _TAG_OR_ITS_START.sub("&lt;", text) if "<" in text else text
 
 
 def without_labels(text: str) -> str:
-    """The text with one more backslash before a role label at a line's start (lines end at \\n or \\r)."""
+    """Escape role labels at the start of a line with one more backslash."""
     return _LABEL.sub(r"\1\\\2", text) if "[" in text else text
 
 
 def one_line(text: str) -> str:
-    """The text on one line, so that it cannot start a heading, a bullet or a tag of its own."""
+    """Put a text on one line, so that it cannot start a heading, a bullet or a tag."""
     return inert(_LINE_BREAKS.sub(" ", text).strip())
 
 
 def sendable(text: str) -> tuple[str, int]:
-    """The text without NUL and lone surrogates, which no provider takes, and how many were replaced."""
+    """Replace NUL and lone surrogates, which no provider takes. Returns the text and how many there were."""
     return _UNSENDABLE.subn("\ufffd", text)
 
 
 def printable(text: str) -> str:
-    """The text without control characters, so that it cannot move a cursor or recolour a terminal.
+    """Remove control characters, so that a text cannot move the cursor or recolor a terminal.
 
     Line ends stay, those of other systems too.
     """

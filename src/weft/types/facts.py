@@ -11,7 +11,7 @@ _PRICE = re.compile(r"[$€£¥]\s*[\d.,]+|[\d.,]+\s*(?:[$€£¥]|usd|eur|gbp)"
 
 
 def problem_with(key: str, value: str, *, by_model: bool = False) -> str | None:
-    """Why a fact is not kept, in one sentence, or None if it is."""
+    """Return why a fact is not stored, in one sentence, or None if it is."""
     key, value = key.strip(), value.strip()
     if not key or not value:
         return "A fact needs a key and a value: give both."

@@ -57,7 +57,7 @@ _ROLE = re.compile(r"""(?xi)(?:\A|[\n\r\v\f\x85\u2028\u2029])[ \t]*+(?:\**system
 
 
 def orders_in(text: str, *, named: str = "") -> str:
-    """What a text, or the name it goes by, tells the model to do, in a few words; empty if nothing."""
+    """Say in a few words what a text, or its name, orders the model to do; empty if nothing."""
     if not text.isascii():  # invisible characters hide a word from a search and not from a model
         text = "".join(each for each in normalize("NFKD", text) if category(each) not in ("Cf", "Mn"))
     said, called = " ".join(words(text)), " ".join(named.lower().split())

@@ -48,14 +48,14 @@ class Message(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition(Json):
-    """A tool as the model is told of it. How it runs is the tool folder's business."""
+    """A tool as it is declared to the model. How it runs is the business of `tools/`."""
 
     name: str
     description: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json_dict(self) -> dict[str, Any]:
-        """The function shape that most chat APIs take; no description, no key."""
+        """Return the function shape of most chat APIs, without a description if there is none."""
         function: dict[str, Any] = {"name": self.name}
         if self.description is not None:
             function["description"] = self.description

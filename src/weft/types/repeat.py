@@ -18,7 +18,7 @@ _DAY = timedelta(days=1)
 
 
 def check_repeat(text: str) -> str:
-    """How something repeats, in the words that are kept: one of `WORDS`, or five fields of cron.
+    """How something repeats, in the words that are stored: one of `WORDS`, or five fields of cron.
 
     Raises:
         ConfigError: it is neither.
@@ -36,7 +36,7 @@ def check_repeat(text: str) -> str:
 
 
 def next_due(first: datetime, repeat: str, after: datetime) -> datetime | None:
-    """The first time after a moment, in the zone of the first time ever; None if there is none.
+    """Return the first time after a moment, in the zone of the first time ever; None if there is none.
 
     Raises:
         ConfigError: nothing repeats so.
@@ -68,6 +68,6 @@ def _falls_on(first: datetime, repeat: str, year: int, month: int, day: int) -> 
 
 
 def _on_the_wall(first: datetime, year: int, month: int, day: int) -> datetime:
-    """The time of day of the first time, on another day; where the clock skips it, as much later."""
+    """Return the time of day of the first time on another day; where the clock skips it, as much later."""
     wall = first.replace(year=year, month=month, day=day, fold=0)
     return wall.astimezone(UTC).astimezone(first.tzinfo)

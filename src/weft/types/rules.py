@@ -22,31 +22,31 @@ class ToolRule(Json):
 
     @classmethod
     def exit_loop(cls, tool: str) -> ToolRule:
-        """Calling the tool ends the turn."""
+        """Make a rule: calling the tool ends the turn."""
         return cls(tool, "exit_loop")
 
     @classmethod
     def continue_loop(cls, tool: str) -> ToolRule:
-        """Calling the tool never ends the turn."""
+        """Make a rule: calling the tool never ends the turn."""
         return cls(tool, "continue_loop")
 
     @classmethod
     def max_calls(cls, tool: str, limit: int) -> ToolRule:
-        """The tool may be called so many times in a turn."""
+        """Make a rule: the tool may be called this often in a turn."""
         return cls(tool, "max_calls", limit=limit)
 
     @classmethod
     def start_constraint(cls, tool: str) -> ToolRule:
-        """The tool must be called before any other."""
+        """Make a rule: the tool must be called before any other."""
         return cls(tool, "start_constraint")
 
     @classmethod
     def requires_prior(cls, tool: str, prior: str) -> ToolRule:
-        """The tool may be called only after another one."""
+        """Make a rule: the tool may be called only after another one."""
         return cls(tool, "requires_prior", prior=prior)
 
     def sentence(self) -> str:
-        """The rule in words, as the model is told of it."""
+        """Return the rule in words, for the model."""
         tool, prior = one_line(self.tool), one_line(self.prior)
         return {
             "start_constraint": f"Call `{tool}` first before any other tools",

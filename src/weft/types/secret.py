@@ -30,7 +30,7 @@ _NO_SECRET = re.compile(r"""(?xis)\$(?:\w+|[{(].*) | [~/.<{\[].* | \w+://.* | [\
 
 
 def secrets_in(text: str) -> list[str]:
-    """The keys, tokens and passwords in a text, each once and as it stands there."""
+    """Find the keys, tokens and passwords in a text, each once."""
     spans = [match.span() for match in _TOKEN.finditer(text) if _MIX.match(match[0])]
     spans += [match.span() for match in _PEM.finditer(text)]
     spans += [match.span(1) for match in _LOGIN.finditer(text) if not _NO_SECRET.fullmatch(match[2])]
@@ -44,25 +44,25 @@ def secrets_in(text: str) -> list[str]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
             merged.append((start, end))
-    found = dict.fromkeys(text[start:end] for start, end in merged)
-    return [secret for secret in found if len(secret) >= SHORTEST_SECRET]
+    secrets = dict.fromkeys(text[start:end] for start, end in merged)
+    return [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
 
 
 def without_secrets(text: str) -> str:
-    """A text with stars in place of the secrets in it."""
+    """Replace the secrets in a text with stars."""
     for secret in sorted(secrets_in(text), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
 
 
 def brief(text: str, *, tail: bool = False) -> str:
-    """A text from outside as part of a sentence: on one line, without secrets, its start or its end."""
+    """Shorten a text from outside for a sentence: on one line, without secrets, its start or its end."""
     flat = " ".join(without_secrets(text).split())
     return (flat[-_SHOWN:] if tail else flat[:_SHOWN]).rstrip(".")
 
 
 def fingerprint(secret: str) -> str:
-    """A name for a secret that does not tell it."""
+    """Return a name for a secret from which it cannot be read."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

@@ -16,7 +16,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case; a run of a script without spaces is one word."""
+    """Return the words of a text in lower case; a run of a script without spaces is one word."""
     return _WORD.findall(normalize("NFC", text).lower())
 
 
@@ -25,7 +25,7 @@ def is_unspaced(word: str) -> bool:
 
 
 def pairs(word: str) -> list[str]:
-    """A run without spaces as pairs of neighbouring characters, and its last one alone.
+    """Return a run without spaces as pairs of neighboring characters, and its last one alone.
 
     A pair finds words of two characters, and every character begins a pair or is the last one.
     """

@@ -80,14 +80,14 @@ class FileReader:
     async def read(
         self, files: Sequence[FileAt], *, reload: Reload = "per_turn", ttl_seconds: float = 30.0
     ) -> list[FileText]:
-        """The named files, in the order given. Those that changed are read at the same time."""
-        found = {file: self._kept(file, reload, ttl_seconds) for file in files}
+        """Read files, in this order. Those that changed are read concurrently."""
+        found = {file: self._cached(file, reload, ttl_seconds) for file in files}
         if unsure := [file for file, known in found.items() if known is None]:
             found |= await self.refresh(await self.together(lambda: self.look(unsure)))
         return [known for file in files if (known := found[file]) is not None]
 
     def look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:
-        """What is remembered and has not changed on disk since; None for the others. It blocks."""
+        """Return cached files that have not changed on disk, and None for the others. This blocks."""
         now = self._monotonic()
         found: dict[FileAt, FileText | None] = {}
         for file in files:
@@ -100,7 +100,7 @@ class FileReader:
         return found
 
     async def refresh(self, looked: dict[FileAt, FileText | None]) -> dict[FileAt, FileText | None]:
-        """The same with the missing ones read, all at once."""
+        """Read the files that are None, all at once."""
         changed = [file for file, known in looked.items() if known is None]
         if changed:
             read = await asyncio.gather(*(self._read_once(file) for file in changed))
@@ -132,8 +132,8 @@ class FileReader:
             task.add_done_callback(lambda _: self._reading.pop(file, None))
         return await asyncio.shield(task)
 
-    def _kept(self, file: FileAt, reload: Reload, ttl_seconds: float) -> FileText | None:
-        """What is remembered, where the reload rule does not even want a look at the disk."""
+    def _cached(self, file: FileAt, reload: Reload, ttl_seconds: float) -> FileText | None:
+        """Return a cached file where the reload rule wants no look at the disk."""
         known = self._remembered.get(file)
         if known is None or reload == "per_turn":
             return None
@@ -152,7 +152,7 @@ class FileReader:
 
 
 def open_workspace(path: str | Path) -> Path:
-    """The real path of a workspace directory.
+    """Return the real path of a workspace directory.
 
     Raises:
         WorkspaceError: there is none, or it is not a directory.
@@ -171,14 +171,14 @@ def open_workspace(path: str | Path) -> Path:
 
 
 def inside(root: str | Path, name: str) -> str | None:
-    """The real path of a name below a root, or None if it leads out of it."""
+    """Return the real path of a name below a root, or None if it leads out of it."""
     real_root = os.path.realpath(root)
     real = os.path.realpath(os.path.join(real_root, name))
     return real if real.startswith(os.path.join(real_root, "")) else None
 
 
 def signature_of(path: str) -> tuple[int, ...]:
-    """What changes when a file does: time, size, inode and the time of that; nothing, if it is gone."""
+    """Return what changes with a file: its times, size and inode; an empty tuple if it is gone."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -187,7 +187,7 @@ def signature_of(path: str) -> tuple[int, ...]:
 
 
 def read_now(file: FileAt) -> FileText:
-    """A file as it is at this moment. It blocks."""
+    """Read a file now. This blocks."""
     path = file.path
     try:
         real = inside(file.root, file.name)
@@ -232,7 +232,7 @@ def _text(path: str, handle: int) -> FileText:
 
 
 def _shortened(path: str, data: bytes, size: int) -> FileText:
-    """The beginning of a file that is too large, never cut inside a character, with a notice behind it."""
+    """Return the beginning of a file that is too large, cut between characters, with a notice."""
     line_end = data.rfind(b"\n")
     near = line_end > len(data) - CHUNK_BYTES
     data = data[: line_end if near else len(data) - _unfinished(data)]

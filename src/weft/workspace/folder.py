@@ -1,4 +1,4 @@
-"""Looking into a folder that is watched: which of its files are not as they were. All of it blocks."""
+"""The changed files of a watched folder. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fnmatch import fnmatchcase
 from weft.workspace.files import file_at, inside, read_now, signature_of
 
 _JUST_WRITTEN_NS = 2_000_000_000
-"""Some file systems tell times by two seconds: what is younger may change again under the same signature."""
+"""Some file systems round times to two seconds: a younger file may change under the same signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedFile:
-    """A file as it was read. `text` is None for one that is no text, and `warning` says why.
+    """A file as it was read. `text` is None for a file that is no text, and `warning` says why.
 
-    One that was written just now has no signature: nobody can tell by it whether it changes again.
+    A file that was written just now has no signature, because it could change again under the same one.
     """
 
     name: str
@@ -28,9 +28,9 @@ class WatchedFile:
 
 
 def changed_files(folder: str, pattern: str, is_known: Callable[[str, str], bool]) -> Iterator[WatchedFile]:
-    """The files right in a folder whose signatures are not known, the one that was written first first.
+    """Yield the files right in a folder whose signatures are not known, the oldest first.
 
-    Hidden files, folders, pipes and links that lead out of the folder are passed over.
+    Hidden files, folders, pipes and links that lead out of the folder are skipped.
 
     Raises:
         OSError: the folder is missing or cannot be read.
@@ -44,15 +44,15 @@ def changed_files(folder: str, pattern: str, is_known: Callable[[str, str], bool
                 and _is_ours(folder, entry)
             ):
                 signature = signature_of(entry.path)
-                if signature and not is_known(entry.name, _told(signature)):
+                if signature and not is_known(entry.name, _joined(signature)):
                     listed.append((signature, entry.name))
     for signature, name in sorted(listed):
         file = file_at(folder, name)
         settled = max(signature[0], signature[3]) < time.time_ns() - _JUST_WRITTEN_NS
         read = read_now(file)
         if not read.missing:
-            told = _told(signature) if settled else ""
-            yield WatchedFile(name=name, signature=told, text=read.text, warning=read.warning)
+            signed = _joined(signature) if settled else ""
+            yield WatchedFile(name=name, signature=signed, text=read.text, warning=read.warning)
 
 
 def _is_ours(folder: str, entry: os.DirEntry[str]) -> bool:
@@ -62,5 +62,5 @@ def _is_ours(folder: str, entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _told(signature: tuple[int, ...]) -> str:
+def _joined(signature: tuple[int, ...]) -> str:
     return "-".join(map(str, signature))

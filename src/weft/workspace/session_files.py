@@ -44,19 +44,19 @@ def to_lines(session: Session, messages: Sequence[Message]) -> str:
 
 
 def to_miniclaw(session: Session, messages: Sequence[Message]) -> str:
-    """A session file of miniclaw: the newest fifty messages."""
-    shown = [_miniclaw_message(message) for message in messages[-MINICLAW_MESSAGES:]]
+    """Write a session file of miniclaw: the newest fifty messages."""
+    fields = [_miniclaw_message(message) for message in messages[-MINICLAW_MESSAGES:]]
     data = {
         "id": session.id,
         "channel": session.channel,
         "chat_id": session.conversation,
-        "messages": shown,
+        "messages": fields,
     }
     return dump_json(data) + "\n"
 
 
 def read_session(text: str, name: str) -> SessionFile:
-    """The conversation in a file of either kind; `name` is the file's, without its ending.
+    """Read the conversation in a file of either kind; `name` is the file's, without its ending.
 
     Raises:
         StoreError: it is neither, or it is damaged; the sentence says where.
@@ -65,8 +65,8 @@ def read_session(text: str, name: str) -> SessionFile:
     head = _parsed(first, name, "line 1") if first.strip().endswith("}") else None
     if isinstance(head, Mapping) and head.get("kind") == _KIND:
         lines = [(number, line) for number, line in enumerate(rest.split("\n"), 2) if line.strip()]
-        found = [_own_message(line, name, f"line {number}") for number, line in lines]
-        return _session(head, str(head.get("conversation", "")), found, name)
+        messages = [_own_message(line, name, f"line {number}") for number, line in lines]
+        return _session(head, str(head.get("conversation", "")), messages, name)
     return _miniclaw(_parsed(text, name, "it"), name)
 
 
@@ -103,7 +103,7 @@ def _own_message(line: str, name: str, where: str) -> Message:
 
 
 def _message(data: Any, name: str, where: str) -> Message:
-    """A message of miniclaw: role, content, timestamp, tool_calls. A role may begin with a capital."""
+    """Read a message of miniclaw: role, content, timestamp, tool_calls. A role may begin with a capital."""
     if not isinstance(data, Mapping) or not isinstance(data.get("role"), str):
         raise StoreError(f"{name} is damaged: {where} has no role.")
     role, content, stamp = data["role"].lower(), data.get("content") or "", data.get("timestamp")
@@ -124,7 +124,7 @@ def _message(data: Any, name: str, where: str) -> Message:
 
 
 def _call(data: Mapping[str, Any]) -> ToolCall:
-    """A call as miniclaw keeps it, or nested below `function` with its arguments as text."""
+    """Read a call of miniclaw, or one nested below `function` with its arguments as text."""
     inner = data.get("function") or data
     arguments = inner.get("arguments") or {}
     parsed = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -132,7 +132,7 @@ def _call(data: Mapping[str, Any]) -> ToolCall:
 
 
 def _miniclaw_message(message: Message) -> dict[str, Any]:
-    shown = {
+    fields = {
         "role": message.role,
         "content": message.content,
         "timestamp": message.timestamp.isoformat() if message.timestamp else None,
@@ -140,7 +140,7 @@ def _miniclaw_message(message: Message) -> dict[str, Any]:
         "tool_call_id": message.tool_call_id,
         "tool_name": message.tool_name,
     }
-    return {key: value for key, value in shown.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _parsed(text: str, name: str, where: str) -> Any:

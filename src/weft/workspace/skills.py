@@ -65,27 +65,27 @@ class LeftOut:
 class Skills:
     """The skills that can be used, and why the others cannot. The same object means: nothing changed."""
 
-    found: tuple[Skill, ...] = ()
+    usable: tuple[Skill, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What the owner of the skills should know."""
         broken = [out.reason for out in self.left_out if out.broken]
-        told = [warning for skill in self.found for warning in skill.warnings]
-        return (*broken, *told, *_contested(self.found))
+        own = [warning for skill in self.usable for warning in skill.warnings]
+        return (*broken, *own, *_contested(self.usable))
 
     def active_servers(self, message: str) -> tuple[McpServer, ...]:
-        """The MCP servers that a message calls for: those of the skills that it triggers.
+        """Return the MCP servers of the skills that a message triggers.
 
         A skill without a trigger has its servers always. Of two with the same name the first counts.
         """
-        found: dict[str, McpServer] = {}
-        for skill in self.found:
+        by_name: dict[str, McpServer] = {}
+        for skill in self.usable:
             if skill.mcp_servers and (not skill.trigger or skill.is_triggered_by(message)):
                 for server in skill.mcp_servers:
-                    found.setdefault(server.name, server)
-        return tuple(found.values())
+                    by_name.setdefault(server.name, server)
+        return tuple(by_name.values())
 
 
 def _contested(skills: Sequence[Skill]) -> Iterator[str]:
@@ -160,7 +160,7 @@ class SkillLoader:
         return listing.skills or Skills()
 
     async def load_one(self, folder: Path) -> Skill | LeftOut:
-        """The skill of one folder, or why it cannot be used."""
+        """Read the skill of one folder, or say why it cannot be used."""
         (text,) = await self._reader.read([file_at(folder, SKILL_FILE)])
         skill = _skill_or_left_out(text, folder.name)
         return _usable(skill, frozenset(), frozenset(name for name in _bins(skill) if not shutil.which(name)))
@@ -193,18 +193,18 @@ def _same(before: _Listing, now: _Listing) -> bool:
 
 
 def _choose(parsed: Sequence[Skill | LeftOut], disabled: frozenset[str], absent: frozenset[str]) -> Skills:
-    found: dict[str, Skill] = {}
+    by_name: dict[str, Skill] = {}
     left_out: list[LeftOut] = []
     for one in parsed:
         skill = _usable(one, disabled, absent)
         if isinstance(skill, LeftOut):
             left_out.append(skill)
             continue
-        if skill.name in found:
+        if skill.name in by_name:
             reason = f"replaced by the one of the same name in {skill.directory}"
             left_out.append(LeftOut(name=skill.name, reason=reason))
-        found[skill.name] = skill
-    return Skills(found=tuple(found.values()), left_out=tuple(left_out))
+        by_name[skill.name] = skill
+    return Skills(usable=tuple(by_name.values()), left_out=tuple(left_out))
 
 
 def _bins(skill: Skill | LeftOut) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
 
 
 def _usable(skill: Skill | LeftOut, disabled: frozenset[str], absent: frozenset[str]) -> Skill | LeftOut:
-    """The skill, unless it is switched off or needs a program that is not there."""
+    """Return the skill, unless it is disabled or needs a program that is not there."""
     if isinstance(skill, LeftOut):
         return skill
     if skill.name in disabled:
@@ -252,7 +252,7 @@ def _usable(skill: Skill | LeftOut, disabled: frozenset[str], absent: frozenset[
 
 
 def parse_skill(text: str, *, directory: str, path: str = "") -> Skill:
-    """A skill from the text of its file; the name falls back to the directory's.
+    """Read a skill from the text of its file; the name falls back to the directory's.
 
     Raises:
         ValueError: the front matter is neither YAML nor TOML.
@@ -276,7 +276,7 @@ def parse_skill(text: str, *, directory: str, path: str = "") -> Skill:
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
-    """The front matter, and the trimmed text after it.
+    """Split a text into its front matter and the trimmed rest.
 
     There is some only if the file begins with a line `---`; without a closing one the text is unchanged.
     """
@@ -319,13 +319,13 @@ def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:
 
 
 def _plain(value: Any) -> str:
-    """A text of the front matter; a list, a table or YAML's null where a text belongs counts as none."""
+    """Return a text of the front matter; a list, a table or YAML's null counts as none."""
     text = str(value).strip() if isinstance(value, str | int | float) else ""
     return "" if text in ("null", "~") else text
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """A list of texts, where one text alone stands for a list of one."""
+    """Return a list of texts; one text alone stands for a list of one."""
     if isinstance(value, list):
         return tuple(text for item in value if (text := _plain(item)))
     return (text,) if (text := _plain(value)) else ()
