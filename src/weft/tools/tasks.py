@@ -14,7 +14,9 @@ from weft.types.memory import Task
 from weft.types.request import Caller
 
 SOURCE = "Weft itself"
-_NO_REMINDER = "No reminder can reach them here: it stays in their list of pending tasks."
+_NO_REMINDER = (
+    "No reminder can reach them here: it stays in their list of pending tasks until it is cancelled."
+)
 ZoneOf = Callable[[str], Awaitable[str]]
 """The time zone of a person."""
 
