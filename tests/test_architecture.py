@@ -152,7 +152,7 @@ def test_every_contract_holds() -> None:
         ("types/message.py", "import weft.store.base", "Imports point down the page only"),
         ("context/fit.py", "import weft.providers.base", "Imports point down the page only"),
         ("compose.py", "import weft.testing", "Imports point down the page only"),
-        ("memory/in_memory.py", "import apsw", "Only the store imports a database driver"),
+        ("memory/history.py", "import apsw", "Only the store imports a database driver"),
         ("context/fit.py", "import time", "The pure packages do no input or output"),
         ("wire/local.py", "import asyncio", "The pure packages do no input or output"),
         ("tokens.py", "import os", "The pure packages do no input or output"),

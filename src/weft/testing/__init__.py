@@ -1,9 +1,15 @@
 """What people need to test their own agents. It ships with the package; nothing of ours imports it."""
 
-from weft.memory.in_memory import InMemoryBlocks
 from weft.providers.scripted import ScriptedProvider
 from weft.store.in_memory import InMemoryMessages
-from weft.testing.store import InMemoryFacts, InMemoryRecall, InMemoryStore, InMemorySummaries, InMemoryTasks
+from weft.testing.store import (
+    InMemoryBlocks,
+    InMemoryFacts,
+    InMemoryRecall,
+    InMemoryStore,
+    InMemorySummaries,
+    InMemoryTasks,
+)
 
 __all__ = [
     "InMemoryBlocks",

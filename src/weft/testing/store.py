@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weft.memory.in_memory import InMemoryBlocks
 from weft.store.in_memory import InMemoryMessages
-from weft.types.memory import Fact, Summary, Task
+from weft.types.memory import Fact, RenderedBlock, Summary, Task
 from weft.types.search import Recalled
+
+
+class InMemoryBlocks:
+    """Blocks of several agents, already rendered. Shared ones follow an agent's own."""
+
+    def __init__(self, blocks: dict[str, Iterable[RenderedBlock]] | None = None) -> None:
+        self._blocks = {agent: list(own) for agent, own in (blocks or {}).items()}
+
+    def put(self, agent_id: str, *blocks: RenderedBlock) -> None:
+        self._blocks.setdefault(agent_id, []).extend(blocks)
+
+    async def rendered_blocks(
+        self, agent_id: str, *, named: Collection[str] | None = None
+    ) -> Sequence[RenderedBlock]:
+        blocks = [
+            block
+            for block in self._blocks.get(agent_id, ())
+            if named is None or block.id in named or block.is_always_shown
+        ]
+        return sorted(blocks, key=lambda block: bool(block.shared_from))
 
 
 @dataclass(frozen=True, slots=True)

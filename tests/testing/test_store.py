@@ -1,7 +1,7 @@
 """Memory blocks held in a dict."""
 
 import weft
-from weft.memory.in_memory import InMemoryBlocks
+from weft.testing import InMemoryBlocks
 
 
 def block(label: str, shared_from: str = "") -> weft.RenderedBlock:
