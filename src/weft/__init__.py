@@ -1,202 +1,29 @@
-"""Weft weaves what a model sees. These names are the public ones; each is loaded when it is first used."""
+"""Weft weaves what a model sees. `__init__.pyi` lists the public names; each is loaded at its first use."""
 
+from __future__ import annotations
+
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from weft import wire
-    from weft.compose import connect, open
-    from weft.errors import (
-        BudgetExceeded,
-        ChannelError,
-        ConfigError,
-        ContextError,
-        EmptyMessage,
-        LimitExceeded,
-        PermissionDenied,
-        ProviderError,
-        StoreError,
-        ToolError,
-        Unauthorized,
-        WeftError,
-        WorkspaceError,
-    )
-    from weft.gateway.assistant import Assistant
-    from weft.memory.audit import Finding
-    from weft.memory.base import Store
-    from weft.providers.scripted import ScriptedProvider
-    from weft.recall.embed import Embedder
-    from weft.tools.base import Tool
-    from weft.tools.registry import ToolRegistry
-    from weft.turn.build import ContextBuilder
-    from weft.types.context import Context, ContextNeeds
-    from weft.types.limits import (
-        ContextConfig,
-        ModelContextLimits,
-        ModelInfo,
-        RecursiveSummarization,
-        Truncate,
-    )
-    from weft.types.memory import (
-        ActivityEntry,
-        ArchivalEntry,
-        BlockInfo,
-        BlockType,
-        BlockVersion,
-        Fact,
-        Permission,
-        RenderedBlock,
-        SharedBlock,
-        Summary,
-        Task,
-    )
-    from weft.types.message import McpServer, Message, ToolCall, ToolDefinition
-    from weft.types.receipt import Receipt, ReceiptItem, Usage
-    from weft.types.recipe import Recipe
-    from weft.types.reply import Done, Reading, Reply, TextDelta, ToolFinished, ToolStarted, TurnStarted
-    from weft.types.request import Caller, TurnRequest
-    from weft.types.rules import ToolRule
-    from weft.types.schema import (
-        CompositeSchema,
-        CompositeSection,
-        FieldDef,
-        ListSchema,
-        LogEntrySchema,
-        LogSchema,
-        MapSchema,
-        TextSchema,
-        Viewport,
-    )
-    from weft.types.search import MemorySearchResult, Recalled, SearchContentType, SearchMode, SearchOptions
-    from weft.types.section import Keep, Origin, Section, Stability
-    from weft.types.session import OpenTurn, Session, SessionRule
-    from weft.types.version import VERSION as __version__
 
-__all__ = [
-    "ActivityEntry",
-    "ArchivalEntry",
-    "Assistant",
-    "BlockInfo",
-    "BlockType",
-    "BlockVersion",
-    "BudgetExceeded",
-    "Caller",
-    "ChannelError",
-    "CompositeSchema",
-    "CompositeSection",
-    "ConfigError",
-    "Context",
-    "ContextBuilder",
-    "ContextConfig",
-    "ContextError",
-    "ContextNeeds",
-    "Done",
-    "Embedder",
-    "EmptyMessage",
-    "Fact",
-    "FieldDef",
-    "Finding",
-    "Keep",
-    "LimitExceeded",
-    "ListSchema",
-    "LogEntrySchema",
-    "LogSchema",
-    "MapSchema",
-    "McpServer",
-    "MemorySearchResult",
-    "Message",
-    "ModelContextLimits",
-    "ModelInfo",
-    "OpenTurn",
-    "Origin",
-    "Permission",
-    "PermissionDenied",
-    "ProviderError",
-    "Reading",
-    "Recalled",
-    "Receipt",
-    "ReceiptItem",
-    "Recipe",
-    "RecursiveSummarization",
-    "RenderedBlock",
-    "Reply",
-    "ScriptedProvider",
-    "SearchContentType",
-    "SearchMode",
-    "SearchOptions",
-    "Section",
-    "Session",
-    "SessionRule",
-    "SharedBlock",
-    "Stability",
-    "Store",
-    "StoreError",
-    "Summary",
-    "Task",
-    "TextDelta",
-    "TextSchema",
-    "Tool",
-    "ToolCall",
-    "ToolDefinition",
-    "ToolError",
-    "ToolFinished",
-    "ToolRegistry",
-    "ToolRule",
-    "ToolStarted",
-    "Truncate",
-    "TurnRequest",
-    "TurnStarted",
-    "Unauthorized",
-    "Usage",
-    "Viewport",
-    "WeftError",
-    "WorkspaceError",
-    "__version__",
-    "connect",
-    "open",
-    "wire",
-]
+@cache
+def _homes() -> dict[str, tuple[str, str]]:
+    """Return the module of each public name and its name there, as the stub imports them."""
+    import ast  # noqa: PLC0415 - `import weft` alone costs nothing
+    from pathlib import Path  # noqa: PLC0415
 
-_HOMES = {
-    "weft.compose": "connect open",
-    "weft.errors": "BudgetExceeded ChannelError ConfigError ContextError EmptyMessage LimitExceeded "
-    "PermissionDenied ProviderError StoreError ToolError Unauthorized WeftError "
-    "WorkspaceError",
-    "weft.gateway.assistant": "Assistant",
-    "weft.memory.audit": "Finding",
-    "weft.memory.base": "Store",
-    "weft.providers.scripted": "ScriptedProvider",
-    "weft.recall.embed": "Embedder",
-    "weft.tools.base": "Tool",
-    "weft.tools.registry": "ToolRegistry",
-    "weft.turn.build": "ContextBuilder",
-    "weft.types.context": "Context ContextNeeds",
-    "weft.types.limits": "ContextConfig ModelContextLimits ModelInfo RecursiveSummarization Truncate",
-    "weft.types.message": "McpServer Message ToolCall ToolDefinition",
-    "weft.types.receipt": "Receipt ReceiptItem Usage",
-    "weft.types.recipe": "Recipe",
-    "weft.types.memory": "ActivityEntry ArchivalEntry BlockInfo BlockType BlockVersion Fact Permission "
-    "RenderedBlock SharedBlock Summary Task",
-    "weft.types.search": "MemorySearchResult Recalled SearchContentType SearchMode SearchOptions",
-    "weft.types.session": "OpenTurn Session SessionRule",
-    "weft.types.reply": "Done Reading Reply TextDelta ToolFinished ToolStarted TurnStarted",
-    "weft.types.request": "Caller TurnRequest",
-    "weft.types.rules": "ToolRule",
-    "weft.types.schema": "CompositeSchema CompositeSection FieldDef ListSchema LogEntrySchema LogSchema "
-    "MapSchema TextSchema Viewport",
-    "weft.types.section": "Keep Origin Section Stability",
-    "weft.types.version": "VERSION",
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+    tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
+    imports = [(str(node.module), node.names) for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: (home, alias.name) for home, names in imports for alias in names}
 
-if not TYPE_CHECKING:  # so that type checkers still notice a name that does not exist
 
-    def __getattr__(name: str) -> Any:
-        """Load a public name from its module: `import weft` alone costs nothing."""
-        if name == "wire":
-            return import_module("weft.wire")
-        wanted = "VERSION" if name == "__version__" else name
-        if wanted not in _HOME_OF:
-            raise AttributeError(f"module 'weft' has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_HOME_OF[wanted]), wanted)
-        return value
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return sorted(_homes())
+    if name not in _homes():
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    home, original = _homes()[name]
+    value = import_module("weft.wire") if name == "wire" else getattr(import_module(home), original)
+    globals()[name] = value
+    return value
