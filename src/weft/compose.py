@@ -35,6 +35,7 @@ from weft.recall.conversation_recall import Past
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
+from weft.sources.catalogue import check_sources
 from weft.store.backend import Backend
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.backup import restore as restore_backup
@@ -219,7 +220,6 @@ def make_folder(path: Path) -> None:
 def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
     """Tools of skills: programs that they list, and MCP servers that they declare."""
     recipe, files = builder.recipe, builder.files
-    layer = recipe.layer("skills")
 
     def load() -> Awaitable[Skills]:
         return files.load_skills(recipe)
@@ -229,9 +229,9 @@ def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
         reader=files.reader,
         workspace=files.workspace,
         settings=config.execution(),
-        read_on_demand=layer is not None and layer.mode == "readOnDemand",
+        read_on_demand=recipe.option("skills", "mode") == "readOnDemand",
         freshness=Freshness(
-            reload=(layer.reload if layer else None) or recipe.reload, ttl_seconds=recipe.ttl_seconds
+            reload=recipe.option("skills", "reload") or recipe.reload, ttl_seconds=recipe.ttl_seconds
         ),
     )
     return [programs, McpTools(load, config.mcp)]
@@ -378,6 +378,7 @@ def vendor_model(vendor: str, config: Config) -> ModelInfo:
 def make_builder(config: Config, context: ContextConfig | None = None) -> ContextBuilder:
     """Make a builder for the settings' recipe and workspace; the usual workspace need not exist yet."""
     recipe = config.chosen_recipe()
+    check_sources(recipe)
     builder = ContextBuilder(recipe=recipe, config=context or config.context_config(recipe))
     workspace = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
     if config.workspace or workspace.is_dir():

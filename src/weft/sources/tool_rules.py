@@ -1,21 +1,16 @@
-"""Rules about tool calls, told to the model."""
+"""Rules about tool calls, as the model reads them."""
 
 from __future__ import annotations
 
-from weft.sources.base import Request, nothing, piece, under_title
-from weft.types.recipe import Layer
+from weft.sources.base import BuildRequest, NoOptions, piece
 from weft.types.section import Offer, Stability
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    """The title, a blank line, and one bullet per rule: what must come first is said first."""
+async def offer(request: BuildRequest, options: NoOptions) -> Offer:
+    """Offer one bullet per rule; those about the first call come first."""
     rules = sorted(request.tool_rules, key=lambda rule: rule.kind != "start_constraint")
-    if not rules:
-        return nothing(layer)
-    pieces = [
-        piece(
-            layer, f"- {rule.sentence()}", title=rule.tool, why="a rule for tools", stability=Stability.STATIC
-        )
+    pieces = tuple(
+        piece(f"- {rule.sentence()}", title=rule.tool, why="a rule for tools", stability=Stability.STATIC)
         for rule in rules
-    ]
-    return under_title(layer, pieces, intro=f"{layer.title}\n\n" if layer.title else "")
+    )
+    return Offer(pieces=pieces, title_end="\n\n")

@@ -6,7 +6,7 @@ all of it is shown again.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from weft.context.window import is_complete, open_window
@@ -21,10 +21,7 @@ from weft.types.escape import without_labels
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
-from weft.types.session import Fold, Tail
-
-Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
-"""Makes one summary of an earlier summary, which may be empty, and of what was said after it."""
+from weft.types.session import Fold, Summarizer, Tail
 
 _MOST_CHUNKS = 10
 """A conversation that is far too long, as after a change to a small model, is folded over several turns."""
