@@ -160,7 +160,9 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
     check_blocks(page, tmp_path)
 
 
-@pytest.mark.parametrize("guide", ["embed", "memory", "streams", "telegram", "testing", "tools"])
+@pytest.mark.parametrize(
+    "guide", ["embed", "memory", "streams", "telegram", "testing", "tools", "write-a-recipe"]
+)
 def test_the_guides_run_as_they_are_written(tmp_path: Path, guide: str) -> None:
     check_blocks(ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weft.memory.base import Store
     from weft.providers.scripted import ScriptedProvider
     from weft.recall.embed import Embedder
+    from weft.sources.base import BuildRequest
     from weft.tools.base import Tool
     from weft.tools.registry import ToolRegistry
     from weft.turn.build import ContextBuilder
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
         Viewport,
     )
     from weft.types.search import MemorySearchResult, Recalled, SearchContentType, SearchMode, SearchOptions
-    from weft.types.section import Keep, Origin, Section, Stability
+    from weft.types.section import Keep, Offer, Origin, Piece, Section, Stability, Withheld
     from weft.types.session import OpenTurn, Session, SessionRule
     from weft.types.version import VERSION as __version__
 
@@ -80,6 +81,7 @@ __all__ = [
     "BlockType",
     "BlockVersion",
     "BudgetExceeded",
+    "BuildRequest",
     "Caller",
     "ChannelError",
     "CompositeSchema",
@@ -107,10 +109,12 @@ __all__ = [
     "Message",
     "ModelContextLimits",
     "ModelInfo",
+    "Offer",
     "OpenTurn",
     "Origin",
     "Permission",
     "PermissionDenied",
+    "Piece",
     "ProviderError",
     "Reading",
     "Recalled",
@@ -150,6 +154,7 @@ __all__ = [
     "Usage",
     "Viewport",
     "WeftError",
+    "Withheld",
     "WorkspaceError",
     "__version__",
     "connect",
@@ -167,6 +172,7 @@ _HOMES = {
     "weft.memory.base": "Store",
     "weft.providers.scripted": "ScriptedProvider",
     "weft.recall.embed": "Embedder",
+    "weft.sources.base": "BuildRequest",
     "weft.tools.base": "Tool",
     "weft.tools.registry": "ToolRegistry",
     "weft.turn.build": "ContextBuilder",
@@ -184,7 +190,7 @@ _HOMES = {
     "weft.types.rules": "ToolRule",
     "weft.types.schema": "CompositeSchema CompositeSection FieldDef ListSchema LogEntrySchema LogSchema "
     "MapSchema TextSchema Viewport",
-    "weft.types.section": "Keep Origin Section Stability",
+    "weft.types.section": "Keep Offer Origin Piece Section Stability Withheld",
     "weft.types.version": "VERSION",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
