@@ -180,7 +180,7 @@ async def test_a_source_belongs_to_the_builders_made_from_this_step_only() -> No
     mine = base.with_source("tides", lambda request, options: "mine")
     yours = base.with_source("tides", lambda request, options: "yours")
 
-    assert "mine" in (await mine.build("hi")).turn_text
+    assert "mine" in (await mine.with_source("more", checked).build("hi")).turn_text
     assert "yours" in (await yours.with_session("s").build("hi")).turn_text
     with pytest.raises(weft.ConfigError):
         await base.build("hi")
