@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from weft.sources.base import BuildRequest, Options, piece
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.memory import ActivityEntry
 from weft.types.section import Offer, Origin, Stability, Withheld
@@ -25,26 +25,21 @@ async def offer(request: BuildRequest, options: ActivityOptions) -> Offer:
     limit = options.limit if chosen is None else chosen
     recent = await _recent(request, limit)
     first = max(len(recent) - limit, 0)
-    pieces = tuple(
-        piece(
-            line(entry, request),
-            title=entry.text[:48],
-            why="happened in the last 24 hours",
-            stability=Stability.TURN,
-            origin=Origin.AGENT,
-        )
-        for entry in recent[first:]
-    )
+    texts = [(_line(entry, request), entry.text[:48]) for entry in recent[first:]]
     withheld: tuple[Withheld, ...] = ()
     if first:
-        cost = sum(request.counter.text(line(entry, request)) for entry in recent[:first])
+        cost = sum(request.counter.text(_line(entry, request)) for entry in recent[:first])
         reason = f"older than the newest {limit}"
         withheld = (Withheld(title=f"{first} entries", tokens=cost, reason=reason, count=first),)
-    newest_last = tuple(float(at) for at in range(len(pieces)))
-    return Offer(pieces=pieces, worth=newest_last, withheld=withheld)
+    why = "happened in the last 24 hours"
+    return Offer(
+        pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.AGENT),
+        worth=tuple(float(at) for at in range(len(texts))),
+        withheld=withheld,
+    )
 
 
-def line(entry: ActivityEntry, request: BuildRequest) -> str:
+def _line(entry: ActivityEntry, request: BuildRequest) -> str:
     who = "[SYSTEM]" if not entry.agent else f"[AGENT:{one_line(entry.agent)}]"
     if entry.agent and entry.agent == request.agent_id:
         who = "[YOU]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
@@ -144,13 +144,15 @@ def title_of(text: str) -> str:
     return printable(one_line(text))
 
 
-def piece(
-    text: str,
+def pieces(
+    texts: Iterable[tuple[str, str]],
     *,
-    title: str,
     why: str,
     stability: Stability = Stability.SESSION,
     origin: Origin = Origin.OPERATOR,
-) -> Piece:
-    """Make a piece from a text that comes from outside: no tag in it survives."""
-    return Piece(text=inert(text), title=title_of(title), why=why, stability=stability, origin=origin)
+) -> tuple[Piece, ...]:
+    """Make pieces from texts with their titles. The texts come from outside: no tag in them survives."""
+    return tuple(
+        Piece(text=inert(text), title=title_of(title), why=why, stability=stability, origin=origin)
+        for text, title in texts
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from weft.sources.base import BuildRequest, NoOptions, piece
+from weft.sources.base import BuildRequest, NoOptions, pieces
 from weft.types.escape import one_line
 from weft.types.section import Offer, Stability
 from weft.types.version import VERSION
@@ -18,8 +18,8 @@ async def offer(request: BuildRequest, options: NoOptions) -> Offer:
     ]
     if request.files.workspace is not None:
         lines.append(f"Workspace: {one_line(str(request.files.workspace))}")
-    title = "time, version, workspace"
-    return Offer(pieces=(piece("\n".join(lines), title=title, why="changes", stability=Stability.TURN),))
+    texts = [("\n".join(lines), "time, version, workspace")]
+    return Offer(pieces=pieces(texts, why="changes", stability=Stability.TURN))
 
 
 def clock(now: datetime) -> str:

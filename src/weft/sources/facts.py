@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.sources.base import BuildRequest, NoOptions, piece
+from weft.sources.base import BuildRequest, NoOptions, pieces
 from weft.types.escape import one_line
 from weft.types.section import Offer, Origin
 
@@ -12,14 +12,5 @@ async def offer(request: BuildRequest, options: NoOptions) -> Offer:
     if request.store is None or not request.sender:
         return Offer()
     facts = sorted(await request.store.facts.list(request.sender), key=lambda fact: fact.key)
-    return Offer(
-        pieces=tuple(
-            piece(
-                f"- {one_line(fact.key)}: {one_line(fact.value)}",
-                title=fact.key,
-                why="known about this person",
-                origin=Origin.USER,
-            )
-            for fact in facts
-        )
-    )
+    texts = [(f"- {one_line(fact.key)}: {one_line(fact.value)}", fact.key) for fact in facts]
+    return Offer(pieces=pieces(texts, why="known about this person", origin=Origin.USER))

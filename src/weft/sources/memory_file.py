@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from weft.recall.rank import Index
-from weft.sources.base import BuildRequest, Options, piece
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.tokens import Counter
 from weft.types.escape import one_line
 from weft.types.recipe import Reload
@@ -34,22 +34,18 @@ async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     scores = index.relevance(request.message)
     ranked = sorted(range(len(entries)), key=lambda n: (-scores[n], -n))
     limit = len(ranked) if options.max_entries is None else options.max_entries
-    pieces = tuple(
-        piece(
-            entries[n],
-            title=_title(entries[n]),
-            why="ranked by relevance to the message",
-            stability=Stability.TURN,
-            origin=Origin.USER,
-        )
-        for n in ranked[:limit]
-    )
+    texts = [(entries[n], _title(entries[n])) for n in ranked[:limit]]
     withheld: tuple[Withheld, ...] = ()
     if rest := ranked[limit:]:
         cost = sum(prices[n] for n in rest)
         reason = f"less relevant than the {limit} shown (`max_entries`)"
         withheld = (Withheld(title=f"{len(rest)} entries", tokens=cost, reason=reason, count=len(rest)),)
-    return Offer(pieces=pieces, warnings=(file.warning,) if file.warning else (), withheld=withheld)
+    why = "ranked by relevance to the message"
+    return Offer(
+        pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER),
+        warnings=(file.warning,) if file.warning else (),
+        withheld=withheld,
+    )
 
 
 @lru_cache(maxsize=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.sources.base import BuildRequest, Options, piece
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.search import Recalled
 from weft.types.section import Offer, Origin, Stability
@@ -23,20 +23,13 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
     hits = await request.store.recall.recall(
         request.message, sender=request.sender, session_id=request.session_id, limit=options.limit
     )
-    return Offer(
-        pieces=tuple(
-            piece(
-                line(hit, request, options.max_chars),
-                title=f"{hit.speaker}: {one_line(hit.text)[:40]}",
-                why="recalled for this message",
-                stability=Stability.TURN,
-                origin=Origin.USER,
-            )
-            for hit in hits
-        )
-    )
+    texts = [
+        (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text)[:40]}") for hit in hits
+    ]
+    why = "recalled for this message"
+    return Offer(pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER))
 
 
-def line(hit: Recalled, request: BuildRequest, max_chars: int) -> str:
+def _line(hit: Recalled, request: BuildRequest, max_chars: int) -> str:
     when = f"{request.local(hit.timestamp):%Y-%m-%d %H:%M}" if hit.timestamp else "some time ago"
     return f"- [{when}] {one_line(hit.speaker)}: {one_line(hit.text[:max_chars])}"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import compress
 from operator import not_
 
-from weft.sources.base import BuildRequest, Options, piece
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.recipe import Reload, SkillsMode
 from weft.types.section import Offer, Piece, Stability, Withheld
@@ -39,23 +39,20 @@ async def offer(request: BuildRequest, options: SkillsOptions) -> Offer:
     # A model without tools is not told to call `read_skill`: it gets the same list without that.
     calls_tools = request.model is None or request.model.calls_tools
     mode = "summary" if options.mode == "readOnDemand" and not calls_tools else options.mode
-    pieces = _pieces(loaded, mode)
+    offered = _pieces(loaded, mode)
     if mode == "triggered":
         triggered = [skill.is_triggered_by(request.message) for skill in loaded.found]
         withheld += [_idle(request, skill) for skill in compress(loaded.found, map(not_, triggered))]
-        pieces = tuple(compress(pieces, triggered))
+        offered = tuple(compress(offered, triggered))
     intro, join = _INTROS.get(mode, (None, "\n"))
-    return Offer(pieces=pieces, intro=intro, join=join, withheld=tuple(withheld), warnings=loaded.warnings)
+    return Offer(pieces=offered, intro=intro, join=join, withheld=tuple(withheld), warnings=loaded.warnings)
 
 
 @lru_cache(maxsize=8)
 def _pieces(skills: Skills, mode: SkillsMode) -> tuple[Piece, ...]:
     """Write every skill as text, once for as long as no file changes."""
-    why = f"skills are shown as {mode}"
-    return tuple(
-        piece(_text(skill, mode), title=skill.name, why=why, stability=Stability.STATIC)
-        for skill in skills.found
-    )
+    texts = ((_text(skill, mode), skill.name) for skill in skills.found)
+    return pieces(texts, why=f"skills are shown as {mode}", stability=Stability.STATIC)
 
 
 def _text(skill: Skill, mode: SkillsMode) -> str:

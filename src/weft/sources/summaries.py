@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.sources.base import BuildRequest, Options, piece
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.section import Offer, Origin
 
@@ -18,14 +18,6 @@ async def offer(request: BuildRequest, options: SummariesOptions) -> Offer:
     if request.store is None or not request.sender:
         return Offer()
     summaries = await request.store.summaries.recent(request.channel, request.sender_id, options.limit)
-    return Offer(
-        pieces=tuple(
-            piece(
-                f"- {one_line(summary.text)}",
-                title=f"summary {at}",
-                why="the newest summaries of earlier conversations",
-                origin=Origin.AGENT,
-            )
-            for at, summary in enumerate(summaries, 1)
-        )
-    )
+    texts = [(f"- {one_line(summary.text)}", f"summary {at}") for at, summary in enumerate(summaries, 1)]
+    why = "the newest summaries of earlier conversations"
+    return Offer(pieces=pieces(texts, why=why, origin=Origin.AGENT))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.sources.base import BuildRequest, NoOptions, piece
+from weft.sources.base import BuildRequest, NoOptions, pieces
 from weft.types.escape import one_line
 from weft.types.memory import Task
 from weft.types.section import Offer, Origin, Stability
@@ -16,21 +16,11 @@ async def offer(request: BuildRequest, options: NoOptions) -> Offer:
         await request.store.tasks.list(request.sender),
         key=lambda task: (task.due is None, request.local(task.due or request.now), task.id),
     )
-    return Offer(
-        pieces=tuple(
-            piece(
-                line(task, request),
-                title=task.text[:48],
-                why="pending",
-                stability=Stability.TURN,
-                origin=Origin.USER,
-            )
-            for task in tasks
-        )
-    )
+    texts = [(_line(task, request), task.text[:48]) for task in tasks]
+    return Offer(pieces=pieces(texts, why="pending", stability=Stability.TURN, origin=Origin.USER))
 
 
-def line(task: Task, request: BuildRequest) -> str:
+def _line(task: Task, request: BuildRequest) -> str:
     due = f"{request.local(task.due):%Y-%m-%d %H:%M}" if task.due else "any time"
     what = f"{one_line(task.text)} [{one_line(task.action)}]"
     return f"- [{one_line(task.id[:8])}] {what} (due: {due}, {one_line(task.repeat)})"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from weft.sources.base import BuildRequest, Options, piece
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.message import ToolDefinition
 from weft.types.recipe import Reload
@@ -36,9 +36,10 @@ async def offer(request: BuildRequest, options: ToolDocsOptions) -> Offer:
     text, title = (files[0].text or "").strip() if files else "", options.path
     if not text and options.default_docs:
         text, title = "\n".join(map(describe, request.tools)) or options.fallback, "built-in text"
-    docs = piece(text, title=title, why="how tools are used", stability=Stability.STATIC)
-    warnings = tuple(file.warning for file in files if file.warning)
-    return Offer(pieces=(docs,) if text else (), warnings=warnings)
+    return Offer(
+        pieces=pieces([(text, title)] if text else [], why="how tools are used", stability=Stability.STATIC),
+        warnings=tuple(file.warning for file in files if file.warning),
+    )
 
 
 def describe(tool: ToolDefinition) -> str:
