@@ -31,7 +31,7 @@ from weft.providers.keys import key_of, read_secret, where
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
 from weft.providers.vendors import VENDORS, Vendor, address
-from weft.recall.conversation_recall import Past
+from weft.recall.conversation_recall import ConversationRecall
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
@@ -154,7 +154,7 @@ class BackendStore:
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
         self.activity = backend.activity
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
-        self.recall = Past(backend.search)
+        self.recall = ConversationRecall(backend.search)
         self.check, self.restore_export = backend.check, backend.restore_export
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
