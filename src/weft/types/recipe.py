@@ -1,7 +1,7 @@
-"""A recipe: how a context is put together, as data.
+"""Recipes: how a context is put together, as data.
 
 A recipe is an ordered list of layers with limits and fixed texts, written in TOML. The five that come
-with Weft are in the folder `recipes`; anyone can write a sixth. `load` is the one place among the plain
+with Weft are in the folder `recipes`; anyone can write a sixth. `load` is the only function among the plain
 values that opens a file.
 """
 
@@ -56,7 +56,7 @@ class Layer(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRule(Json):
-    """Which part of the history is shown, and where it may be cut."""
+    """The rule for which part of the history is shown, and where it may be cut."""
 
     max_messages: int | None = None
     max_tokens: int | None = None
@@ -82,7 +82,7 @@ class HistoryRule(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsRule(Json):
-    """Which of Weft's own tools are offered, and how many rounds of calls a turn may have."""
+    """The rule for which of Weft's own tools are offered, and how many rounds of calls a turn has."""
 
     builtin: tuple[Literal["memory", "tasks", "results"], ...] = ()
     max_rounds: int = 25
@@ -186,13 +186,13 @@ class Recipe(Json):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where each layer is shown: before the history with the instructions, after it with the message."""
+        """The place of each layer: before the history with the instructions, after it with the message."""
         history = self.history_at
         return tuple(Place.MESSAGE if at > history else Place.SYSTEM for at in range(len(self.layers)))
 
     @property
     def tagged(self) -> bool:
-        """Whether sections of this recipe carry tags of ours."""
+        """Whether sections of this recipe have tags of ours."""
         return any(layer.tag or layer.source == "blocks" for layer in self.layers)
 
     def order_of_giving_way(self) -> tuple[int, ...]:
@@ -225,7 +225,7 @@ _LAYER_VALUES = {
     "skills_mode": ("skills", "mode"),
     "max_memory_entries": ("memory_file", "max_entries"),
 }
-"""Values inside a part or a layer of a recipe, by the names under which they can be replaced."""
+"""Where `Recipe.replace` finds values inside a part or a layer, by the names people use for them."""
 
 
 def packaged() -> tuple[str, ...]:

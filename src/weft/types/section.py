@@ -9,7 +9,7 @@ from weft.types.codec import Json
 
 
 class Keep(StrEnum):
-    """How hard a section holds its place when room is short."""
+    """How long a section stays when room is short."""
 
     ALWAYS = "always"
     PREFERRED = "preferred"
@@ -36,7 +36,7 @@ class Origin(StrEnum):
 
 
 class Place(StrEnum):
-    """Where a section is shown: with the instructions, or with the message."""
+    """The part of a request that shows a section: the instructions, or the message."""
 
     SYSTEM = "system"
     MESSAGE = "message"
