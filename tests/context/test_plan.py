@@ -242,3 +242,15 @@ def test_the_callers_rule_for_history_takes_the_place_of_the_recipes() -> None:
     )
 
     assert [m.content for m in visible_history(made)] == ["two"]
+
+
+def test_a_share_protects_the_history_until_nothing_else_has_more_to_give() -> None:
+    preferred = replace(RECALL, keep=Keep.PREFERRED)
+    tail = tail_of([user("u" * 40), user("v" * 40)])
+    offered = offer("a" * 40, "b" * 40)
+
+    free = recipe(preferred, HISTORY, MESSAGE, max_context_tokens=25)
+    shared = recipe(preferred, replace(HISTORY, share=0.9), MESSAGE, max_context_tokens=25)
+
+    assert [len(visible_history(planned(chosen, offered, tail=tail))) for chosen in (free, shared)] == [0, 2]
+    assert len(texts(planned(shared, offered, tail=tail))) == 0

@@ -125,8 +125,6 @@ def plan(materials: Materials) -> ContextPlan:
 def _shelf(materials: Materials, at: int) -> Shelf:
     """Price every number of pieces that a layer could show, within the layer's own limit."""
     layer, offer = materials.spec.recipe.layers[at], materials.offers[at]
-    if not offer.pieces:
-        return Shelf(order=(), costs=(0,), soft=layer.gives_way)
     worth = offer.worth or tuple(-float(n) for n in range(len(offer.pieces)))
     order = tuple(sorted(range(len(offer.pieces)), key=lambda n: (-worth[n], n)))
     shelf = Shelf(
