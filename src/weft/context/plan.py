@@ -37,10 +37,6 @@ class Materials:
         return counter(self.spec.recipe.tokens)
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
-        return self.spec.recipe.places
-
-    @cached_property
     def tool_tokens(self) -> tuple[int, ...]:
         return tuple(self.counter.tool(tool) for tool in self.spec.tools)
 
@@ -239,7 +235,8 @@ def _draft(
 
 def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Section, ...]:
     """Write the sections of one layer: its pieces as one text, or each on its own."""
-    layer, offer = materials.spec.recipe.layers[at], materials.offers[at]
+    recipe, offer = materials.spec.recipe, materials.offers[at]
+    layer, place = recipe.layers[at], recipe.places[at]
     pieces = [piece for number, piece in enumerate(offer.pieces) if number in visible]
     if pieces and offer.join is not None:
         head, tail = _frame(layer, offer)
@@ -256,7 +253,7 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
             stability=piece.stability,
             origin=piece.origin,
             why=piece.why,
-            place=materials.places[at],
+            place=place,
         )
         for piece in pieces
     )

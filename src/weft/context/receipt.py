@@ -10,7 +10,7 @@ from weft.context.plan import ContextPlan
 from weft.types.receipt import Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
 from weft.types.reply import Reply
-from weft.types.section import Piece, Place, Section, Stability
+from weft.types.section import Origin, Piece, Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
 _ENOUGH = 200
@@ -83,18 +83,14 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
 
 
 def _sum(usages: Sequence[Usage]) -> Usage | None:
-    if not usages:
-        return None
-    return Usage(
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-        cached_tokens=sum(usage.cached_tokens for usage in usages),
-    )
+    names = ("input_tokens", "output_tokens", "cached_tokens")
+    sums = {name: sum(getattr(usage, name) for usage in usages) for name in names}
+    return Usage(**sums) if usages else None
 
 
 def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
     """Account for what a layer shows, then for pieces that lost their place and what was withheld."""
-    spec, offer, place = plan.materials.spec, plan.materials.offers[at], plan.materials.places[at]
+    spec, offer, place = plan.materials.spec, plan.materials.offers[at], plan.materials.spec.recipe.places[at]
 
     def item(part: Section | Piece, tokens: int, *, kept: bool, reason: str) -> ReceiptItem:
         return ReceiptItem(
@@ -105,7 +101,7 @@ def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
             kept=kept,
             reason=reason,
             origin=part.origin,
-            zone=_zone(part.stability, place),
+            zone="turn" if place == Place.MESSAGE else str(part.stability),
         )
 
     for section in plan.written[at]:
@@ -116,15 +112,8 @@ def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
             reason = plan.excluded[at].get(number, gave_way)
             yield item(piece, plan.materials.counter.text(piece.text), kept=False, reason=reason)
     for withheld in offer.withheld:
-        yield ReceiptItem(
-            layer=layer.source,
-            source=layer.source,
-            title=withheld.title,
-            tokens=withheld.tokens,
-            kept=False,
-            reason=withheld.reason,
-            zone=_zone(Stability.SESSION, place),
-        )
+        unseen = Piece(text="", title=withheld.title, stability=Stability.SESSION, origin=Origin.OPERATOR)
+        yield item(unseen, withheld.tokens, kept=False, reason=withheld.reason)
 
 
 def _history(plan: ContextPlan) -> Iterator[ReceiptItem]:
@@ -183,7 +172,3 @@ def stretch(first: int, last: int, tokens: int, reason: str = "") -> ReceiptItem
         zone="session",
         span=(first, last),
     )
-
-
-def _zone(stability: Stability, place: Place) -> str:
-    return "turn" if place == Place.MESSAGE else str(stability)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from weft.sources.base import BuildRequest, Options, pieces
+from weft.sources.base import BuildRequest, Options, entries_beyond, pieces
 from weft.types.escape import one_line
 from weft.types.memory import ActivityEntry
-from weft.types.section import Offer, Origin, Stability, Withheld
+from weft.types.section import Offer, Origin, Stability
 
 _LATELY = timedelta(hours=24)
 
@@ -26,16 +26,12 @@ async def offer(request: BuildRequest, options: ActivityOptions) -> Offer:
     recent = await _recent(request, limit)
     first = max(len(recent) - limit, 0)
     texts = [(_line(entry, request), entry.text[:48]) for entry in recent[first:]]
-    withheld: tuple[Withheld, ...] = ()
-    if first:
-        cost = sum(request.counter.text(_line(entry, request)) for entry in recent[:first])
-        reason = f"older than the newest {limit}"
-        withheld = (Withheld(title=f"{first} entries", tokens=cost, reason=reason, count=first),)
+    older = [request.counter.text(_line(entry, request)) for entry in recent[:first]]
     why = "happened in the last 24 hours"
     return Offer(
         pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.AGENT),
         worth=tuple(float(at) for at in range(len(texts))),
-        withheld=withheld,
+        withheld=entries_beyond(f"older than the newest {limit}", older),
     )
 
 

@@ -19,7 +19,7 @@ from weft.types.escape import inert, one_line, printable
 from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.recipe import Recipe, Reload
 from weft.types.rules import ToolRule
-from weft.types.section import Offer, Origin, Piece, Stability
+from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 from weft.types.session import Summarizer
 from weft.workspace.files import FileReader, FileText, file_at
 from weft.workspace.skills import SkillLoader, Skills
@@ -122,26 +122,30 @@ SourceFunction = Callable[[BuildRequest, Any], Awaitable[Offer]]
 """A source of ours. Its second parameter is annotated with a dataclass: the options that its layers take."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The base of our sources' options: a number below zero is refused."""
+    """The options of a source that has none of its own, and the base of those that have some.
 
-    __slots__ = ()
+    A number below zero is refused.
+    """
 
     def __post_init__(self) -> None:
-        for option in fields(self):  # type: ignore[arg-type]  # each subclass is a dataclass
+        for option in fields(self):
             value = getattr(self, option.name)
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"`{option.name}` is {value}: use zero for none, or leave it out")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoOptions(Options):
-    """The options of a source that has none of its own."""
-
-
 def title_of(text: str) -> str:
     """Return a text as the title of a section: one line, without control characters."""
     return printable(one_line(text))
+
+
+def entries_beyond(limit: str, prices: Sequence[int]) -> tuple[Withheld, ...]:
+    """Account for the entries beyond a limit as one, with the price of all."""
+    if not prices:
+        return ()
+    return (Withheld(title=f"{len(prices)} entries", tokens=sum(prices), reason=limit, count=len(prices)),)
 
 
 def pieces(

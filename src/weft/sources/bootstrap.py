@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from weft.sources.base import BuildRequest, NoOptions, pieces
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.section import Offer, Stability
 from weft.types.version import VERSION
 
 
-async def offer(request: BuildRequest, options: NoOptions) -> Offer:
+async def offer(request: BuildRequest, options: Options) -> Offer:
     lines = [
         f"Current date and time: {clock(request.now)}",
         f"Agent version: weft {VERSION}",

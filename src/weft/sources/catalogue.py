@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from functools import lru_cache
 from inspect import signature
 from typing import Any, get_type_hints
 
@@ -27,7 +27,7 @@ from weft.sources import (
     tool_docs,
     tool_rules,
 )
-from weft.sources.base import BuildRequest, NoOptions, SourceFunction
+from weft.sources.base import BuildRequest, Options, SourceFunction
 from weft.sources.foreign import ForeignSource, adapt
 from weft.types.codec import from_dict, to_dict
 from weft.types.recipe import Layer, Recipe
@@ -128,7 +128,7 @@ def _options(layer: Layer, function: Any, where: str) -> Any:
         raise ConfigError(f"{where} ({layer.source}): {error}.") from error
 
 
-@cache
+@lru_cache(maxsize=64)
 def _options_class(function: Any) -> Any:
     """Return the dataclass by which a source annotates its second parameter, if it does."""
     try:
@@ -139,5 +139,5 @@ def _options_class(function: Any) -> Any:
     return hint if is_dataclass(hint) else None
 
 
-async def _no_offer(request: BuildRequest, options: NoOptions) -> Offer:
+async def _no_offer(request: BuildRequest, options: Options) -> Offer:
     return Offer()

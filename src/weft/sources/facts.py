@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from weft.sources.base import BuildRequest, NoOptions, pieces
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.section import Offer, Origin
 
 
-async def offer(request: BuildRequest, options: NoOptions) -> Offer:
+async def offer(request: BuildRequest, options: Options) -> Offer:
     """Offer the facts, sorted by key, on one line each so that none can pose as another."""
     if request.store is None or not request.sender:
         return Offer()

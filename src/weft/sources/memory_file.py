@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from weft.recall.rank import Index
-from weft.sources.base import BuildRequest, Options, pieces
+from weft.sources.base import BuildRequest, Options, entries_beyond, pieces
 from weft.tokens import Counter
 from weft.types.escape import one_line
 from weft.types.recipe import Reload
-from weft.types.section import Offer, Origin, Stability, Withheld
+from weft.types.section import Offer, Origin, Stability
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
@@ -35,16 +35,14 @@ async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     ranked = sorted(range(len(entries)), key=lambda n: (-scores[n], -n))
     limit = len(ranked) if options.max_entries is None else options.max_entries
     texts = [(entries[n], _title(entries[n])) for n in ranked[:limit]]
-    withheld: tuple[Withheld, ...] = ()
-    if rest := ranked[limit:]:
-        cost = sum(prices[n] for n in rest)
-        reason = f"less relevant than the {limit} shown (`max_entries`)"
-        withheld = (Withheld(title=f"{len(rest)} entries", tokens=cost, reason=reason, count=len(rest)),)
-    why = "ranked by relevance to the message"
+    why, beyond = (
+        "ranked by relevance to the message",
+        f"less relevant than the {limit} shown (`max_entries`)",
+    )
     return Offer(
         pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER),
         warnings=(file.warning,) if file.warning else (),
-        withheld=withheld,
+        withheld=entries_beyond(beyond, [prices[n] for n in ranked[limit:]]),
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from weft.sources.base import BuildRequest, NoOptions, pieces
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.memory import Task
 from weft.types.section import Offer, Origin, Stability
 
 
-async def offer(request: BuildRequest, options: NoOptions) -> Offer:
+async def offer(request: BuildRequest, options: Options) -> Offer:
     """Offer pending tasks by due time. Nothing is looked up if the message does not need it."""
     if request.store is None or not request.needs.pending_tasks or not request.sender:
         return Offer()
