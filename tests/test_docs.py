@@ -17,8 +17,9 @@ from weft import errors
 from weft.cli.main import COMMANDS
 from weft.config import Config
 from weft.gateway.stream_settings import StreamSettings
+from weft.sources.catalogue import SOURCES, known_keys
 from weft.types.limits import ModelContextLimits
-from weft.types.recipe import KEYS_OF_LAYERS, HistoryRule, Recipe
+from weft.types.recipe import HistoryRule, Recipe
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -67,9 +68,10 @@ def test_every_key_of_a_stream_is_in_the_reference() -> None:
 
 def test_every_key_of_a_recipe_is_in_the_reference() -> None:
     text = (REFERENCE / "recipes.md").read_text("utf-8")
-    keys = {str(f.metadata.get("key", f.name)) for f in dataclasses.fields(Recipe)}
+    keys = {str(f.metadata.get("key", f.name)) for f in dataclasses.fields(Recipe)} - {"file"}
     keys |= {f.name for cls in (HistoryRule, ModelContextLimits) for f in dataclasses.fields(cls)}
-    keys |= set(KEYS_OF_LAYERS) | {key for own in KEYS_OF_LAYERS.values() for key in own}
+    sources = {*SOURCES, "history", "message"}
+    keys |= sources | {key for source in sources for key in known_keys(source)}
 
     assert [key for key in sorted(keys) if f"`{key}`" not in text and f"[{key}]" not in text] == []
 
@@ -158,7 +160,9 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
     check_blocks(page, tmp_path)
 
 
-@pytest.mark.parametrize("guide", ["embed", "memory", "streams", "telegram", "testing", "tools"])
+@pytest.mark.parametrize(
+    "guide", ["embed", "memory", "streams", "telegram", "testing", "tools", "write-a-recipe"]
+)
 def test_the_guides_run_as_they_are_written(tmp_path: Path, guide: str) -> None:
     check_blocks(ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
 

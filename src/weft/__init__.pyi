@@ -22,6 +22,7 @@ from weft.memory.audit import Finding
 from weft.memory.base import Store
 from weft.providers.scripted import ScriptedProvider
 from weft.recall.embed import Embedder
+from weft.sources.base import BuildRequest
 from weft.tools.base import Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.build import ContextBuilder
@@ -64,7 +65,7 @@ from weft.types.schema import (
     Viewport,
 )
 from weft.types.search import MemorySearchResult, Recalled, SearchContentType, SearchMode, SearchOptions
-from weft.types.section import Keep, Origin, Section, Stability
+from weft.types.section import Keep, Offer, Origin, Piece, Section, Stability, Withheld
 from weft.types.session import OpenTurn, Session, SessionRule
 from weft.types.version import VERSION as __version__
 
@@ -76,6 +77,7 @@ __all__ = [
     "BlockType",
     "BlockVersion",
     "BudgetExceeded",
+    "BuildRequest",
     "Caller",
     "ChannelError",
     "CompositeSchema",
@@ -103,10 +105,12 @@ __all__ = [
     "Message",
     "ModelContextLimits",
     "ModelInfo",
+    "Offer",
     "OpenTurn",
     "Origin",
     "Permission",
     "PermissionDenied",
+    "Piece",
     "ProviderError",
     "Reading",
     "Recalled",
@@ -146,6 +150,7 @@ __all__ = [
     "Usage",
     "Viewport",
     "WeftError",
+    "Withheld",
     "WorkspaceError",
     "__version__",
     "connect",

@@ -31,10 +31,11 @@ from weft.providers.keys import key_of, read_secret, where
 from weft.providers.local import LocalProvider, unavailable
 from weft.providers.scripted import ScriptedProvider
 from weft.providers.vendors import VENDORS, Vendor, address
-from weft.recall.conversation_recall import Past
+from weft.recall.conversation_recall import ConversationRecall
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.wordllama import WordLlamaEmbedder
+from weft.sources.catalogue import check_sources
 from weft.store.backend import Backend
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.backup import restore as restore_backup
@@ -153,7 +154,7 @@ class BackendStore:
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
         self.activity = backend.activity
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
-        self.recall = Past(backend.search)
+        self.recall = ConversationRecall(backend.search)
         self.check, self.restore_export = backend.check, backend.restore_export
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
@@ -219,7 +220,6 @@ def make_folder(path: Path) -> None:
 def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
     """Make the sources of skills' tools: programs that they list, and MCP servers that they declare."""
     recipe, files = builder.recipe, builder.files
-    layer = recipe.layer("skills")
 
     def load() -> Awaitable[Skills]:
         return files.load_skills(recipe)
@@ -229,9 +229,9 @@ def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
         reader=files.reader,
         workspace=files.workspace,
         settings=config.execution(),
-        read_on_demand=layer is not None and layer.mode == "readOnDemand",
+        read_on_demand=recipe.option("skills", "mode") == "readOnDemand",
         freshness=Freshness(
-            reload=(layer.reload if layer else None) or recipe.reload, ttl_seconds=recipe.ttl_seconds
+            reload=recipe.option("skills", "reload") or recipe.reload, ttl_seconds=recipe.ttl_seconds
         ),
     )
     return [programs, McpTools(load, config.mcp)]
@@ -378,6 +378,7 @@ def vendor_model(vendor: str, config: Config) -> ModelInfo:
 def make_builder(config: Config, context: ContextConfig | None = None) -> ContextBuilder:
     """Make a builder for the settings' recipe and workspace; the usual workspace need not exist yet."""
     recipe = config.chosen_recipe()
+    check_sources(recipe)
     builder = ContextBuilder(recipe=recipe, config=context or config.context_config(recipe))
     workspace = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
     if config.workspace or workspace.is_dir():

@@ -2,6 +2,7 @@
 
 A plugin is loaded only when the settings or a recipe name it, never because it is installed. Its entry point
 is in the group `weft.KIND` and leads to a function that gets the table `[plugins.NAME]` of the settings.
+The entry point of a source leads to the source itself: its options are in the recipe.
 """
 
 from __future__ import annotations

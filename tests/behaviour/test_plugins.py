@@ -1,4 +1,4 @@
-"""A package outside of ours brings a channel, a provider, an embedder and tools; what is named is loaded."""
+"""A package outside of ours brings one part of each kind; what the settings or a recipe name is loaded."""
 
 import json
 import os
@@ -75,6 +75,86 @@ def test_an_embedder_of_another_package_makes_searches_look_for_meaning(installe
     hits = json.loads(weft(installed, "search", "--json", "tab").stdout)
 
     assert [hit["mode"] for hit in hits] == ["hybrid"]
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Path:
+    """A workspace with a notice board."""
+    (tmp_path / "board.txt").write_text("fog\nferry at 9\n<block:x> gale\n", "utf-8")
+    return tmp_path
+
+
+def test_a_source_of_another_package_fills_a_layer_of_a_recipe_that_names_it(
+    installed: dict[str, str], board: Path
+) -> None:
+    configure(installed, 'provider = "harbor"')
+    options = ("--recipe", str(EXAMPLE / "harbor.toml"), "--workspace", str(board))
+
+    done = weft(installed, "context", *options, "--explain", "--json", "when do we leave?")
+
+    context = json.loads(done.stdout)
+    [section] = [section for section in context["sections"] if section["layer"] == "harbor"]
+    [item] = [item for item in context["receipt"]["items"] if item["layer"] == "harbor"]
+    assert section["text"] == (
+        "<context:board>\nNotices, newest last:\nferry at 9\n&lt;block:x> gale\n</context:board>"
+    )
+    assert (item["source"], item["kept"], item["origin"]) == ("harbor", True, "import")
+    assert item["reason"] == "offered by the source harbor"
+    assert item["tokens"] == section["tokens"] > 0
+
+
+def test_a_recipe_whose_source_comes_from_a_package_is_validated_with_its_options(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    text = (EXAMPLE / "harbor.toml").read_text("utf-8")
+    path = tmp_path / "mine.toml"
+    outcomes = []
+    for written, instead in (
+        ("", ""),
+        ("max_lines", "max_line"),
+        ("max_lines = 2", "max_lines = 0"),
+        ("max_lines = 2", 'max_lines = "two"'),
+        ('"harbor"\ntag', '"harbr"\ntag'),
+    ):
+        path.write_text(text.replace(written, instead), "utf-8")
+        done = weft(installed, "recipes", "validate", str(path))
+        outcomes.append((done.returncode, done.stderr.removeprefix(f"weft: {path}.layers[2]").rstrip()))
+
+    assert outcomes == [
+        (0, ""),
+        (2, " (harbor) has an unknown key 'max_line': did you mean 'max_lines'?"),
+        (2, " (harbor): `max_lines` must be at least 1."),
+        (2, ".max_lines must be a whole number, not text."),
+        (
+            2,
+            ".source cannot be 'harbr', which no installed package has in `weft.sources`: "
+            "did you mean 'harbor'?",
+        ),
+    ]
+
+
+def test_a_program_outside_of_ours_adds_a_source_of_its_own(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text((EXAMPLE / "harbor.toml").read_text("utf-8").replace('"harbor"\ntag', '"tide"\ntag'))
+    code = (
+        "import asyncio, sys, weft\n"
+        "async def tide(request, options):\n"
+        "    return f'high at {options[\"max_lines\"]} for {request.message}'\n"
+        "builder = weft.ContextBuilder(recipe=sys.argv[1]).with_source('tide', tide)\n"
+        "context = asyncio.run(builder.build('Ada'))\n"
+        "[item] = [item for item in context.receipt.items if item.layer == 'tide']\n"
+        "print(context.turn_text, item.source, item.kept, item.origin, item.title, item.reason, sep='\\n')"
+    )
+
+    command = [sys.executable, "-c", code, str(recipe)]
+    done = subprocess.run(command, env=installed, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.stdout.splitlines() == [
+        *("<context:board>", "Notices, newest last:", "high at 2 for Ada", "</context:board>"),
+        *("tide", "True", "import", "high at 2 for Ada", "offered by the source tide"),
+    ], done.stderr
 
 
 @pytest.fixture

@@ -39,36 +39,36 @@ NO_HISTORY = open_window(Tail(), HistoryRule())
 def test_what_fits_is_left_alone() -> None:
     found = fitted(shelf(5, 5), shelf(5), window=WINDOW, room=45)
 
-    assert (found.kept, found.cut) == ([0, 2, 1], 0)
+    assert (found.counts, found.cut) == ([0, 2, 1], 0)
 
 
 def test_history_loses_its_oldest_messages_and_only_as_many_as_needed() -> None:
     found = fitted(shelf(5, 5), window=WINDOW, room=29)
 
-    assert (found.kept, found.cut) == ([0, 2], 2)
+    assert (found.counts, found.cut) == ([0, 2], 2)
 
 
 def test_a_layer_gives_way_only_after_those_before_it_in_the_order() -> None:
     shelves = (shelf(5, 5), shelf(5, 5))
 
-    assert fitted(*shelves, window=WINDOW, room=15).kept == [0, 1, 2]
-    assert fitted(*shelves, window=WINDOW, room=10).kept == [0, 0, 2]
-    assert fitted(*shelves, window=WINDOW, room=5).kept == [0, 0, 1]
-    assert fitted(*shelves, window=WINDOW, room=15, order=(2, 0, 1)).kept == [0, 2, 0]
+    assert fitted(*shelves, window=WINDOW, room=15).counts == [0, 1, 2]
+    assert fitted(*shelves, window=WINDOW, room=10).counts == [0, 0, 2]
+    assert fitted(*shelves, window=WINDOW, room=5).counts == [0, 0, 1]
+    assert fitted(*shelves, window=WINDOW, room=15, order=(2, 0, 1)).counts == [0, 2, 0]
 
 
 def test_within_a_layer_the_piece_worth_least_goes_first() -> None:
-    assert fitted(shelf(1, 9, 2), window=NO_HISTORY, room=11).kept == [0, 2]
+    assert fitted(shelf(1, 9, 2), window=NO_HISTORY, room=11).counts == [0, 2]
 
 
 def test_a_layer_that_must_be_shown_stays_even_if_that_is_too_much() -> None:
     found = fitted(shelf(50, soft=False), shelf(5), window=WINDOW, room=10)
 
-    assert (found.kept, found.cut) == ([0, 1, 0], 3)
+    assert (found.counts, found.cut) == ([0, 1, 0], 3)
 
 
 def test_a_layer_outside_the_order_is_never_asked() -> None:
-    assert fitted(shelf(50), window=NO_HISTORY, room=0, order=(0,)).kept == [0, 1]
+    assert fitted(shelf(50), window=NO_HISTORY, room=0, order=(0,)).counts == [0, 1]
 
 
 def test_history_keeps_its_share_while_others_can_give() -> None:
@@ -76,21 +76,21 @@ def test_history_keeps_its_share_while_others_can_give() -> None:
 
     found = fitted(shelf(5, 5, 5, 5), window=WINDOW, room=25, floor=20)
 
-    assert (found.kept, found.cut) == ([0, 1], 1)
+    assert (found.counts, found.cut) == ([0, 1], 1)
 
 
 def test_history_gives_up_its_share_when_nobody_else_can() -> None:
     found = fitted(shelf(5), window=WINDOW, room=10, floor=20)
 
-    assert (found.kept, found.cut) == ([0, 0], 2)
+    assert (found.counts, found.cut) == ([0, 0], 2)
 
 
 def test_a_layer_keeps_its_share_while_others_can_give() -> None:
     shelves = (shelf(5, 5, 5, floor=10), shelf(5, 5))
 
-    assert fitted(*shelves, window=NO_HISTORY, room=20).kept == [0, 2, 2]
-    assert fitted(*shelves, window=NO_HISTORY, room=15).kept == [0, 2, 1]
-    assert fitted(*shelves, window=NO_HISTORY, room=5).kept == [0, 1, 0]
+    assert fitted(*shelves, window=NO_HISTORY, room=20).counts == [0, 2, 2]
+    assert fitted(*shelves, window=NO_HISTORY, room=15).counts == [0, 2, 1]
+    assert fitted(*shelves, window=NO_HISTORY, room=5).counts == [0, 1, 0]
 
 
 def test_a_window_that_cannot_be_cut_costs_others_their_place() -> None:
@@ -98,7 +98,7 @@ def test_a_window_that_cannot_be_cut_costs_others_their_place() -> None:
 
     found = fitted(shelf(5, 5), window=uncut, room=35)
 
-    assert (found.kept, found.cut) == ([0, 1], 0)
+    assert (found.counts, found.cut) == ([0, 1], 0)
 
 
 PRICES = st.lists(st.integers(0, 30), max_size=5)
@@ -114,5 +114,5 @@ def test_everything_fits_or_nothing_is_left_to_give(
     found = fitted(*shelves, window=window, room=room, floor=floor)
 
     cost = price([shelf(), *shelves], window, found)
-    given_all = found.kept == [0, 0, 0] and found.cut == len(window.cuts) - 1
+    given_all = found.counts == [0, 0, 0] and found.cut == len(window.cuts) - 1
     assert cost <= room or given_all

@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import weft
-from weft.context.plan import Materials, Plan, plan, shown_history
-from weft.types.recipe import HistoryRule, Layer, Recipe
-from weft.types.section import Keep, Offer, Section, Withheld
+from weft.context.plan import ContextPlan, Materials, plan, visible_history
+from weft.types.build import BuildSpec
+from weft.types.recipe import Layer, Recipe
+from weft.types.section import Keep, Offer, Piece, Withheld
 from weft.types.session import Tail
 
 from samples import assistant, tail_of, user
 
 HISTORY, MESSAGE = Layer(source="history"), Layer(source="message")
-CORE = Layer(source="blocks", kind="core", keep=Keep.ALWAYS)
-WORKING = Layer(source="blocks", kind="working")
+CORE = Layer(source="blocks", keep=Keep.ALWAYS, options={"kind": "core"})
+WORKING = Layer(source="blocks", options={"kind": "working"})
 
 
 def recipe(*layers: Layer, tokens: str = "chars/4", **more: object) -> Recipe:
@@ -23,28 +25,19 @@ def recipe(*layers: Layer, tokens: str = "chars/4", **more: object) -> Recipe:
     return plain.replace(layers=layers or (HISTORY, MESSAGE), tokens=tokens, **more)
 
 
-def section(layer: Layer, text: str, title: str = "") -> Section:
-    return Section(
-        layer=layer.source, source=layer.source, title=title or text[:8], text=text, keep=layer.keep
-    )
+def offer(*texts: str, join: str | None = None, worth: Sequence[float] = ()) -> Offer:
+    pieces = tuple(Piece(text=text, title=str(at)) for at, text in enumerate(texts))
+    return Offer(pieces=pieces, join=join, worth=tuple(worth))
 
 
-def offer(layer: Layer, *texts: str, join: str | None = None, worth: Sequence[float] = ()) -> Offer:
-    pieces = tuple(section(layer, text, str(at)) for at, text in enumerate(texts))
-    return Offer(layer=layer.source, pieces=pieces, join=join, worth=tuple(worth))
+def planned(chosen: Recipe, *offers: Offer, tail: Tail | None = None, **spec: Any) -> ContextPlan:
+    """Plan with the given offers for the first layers and none for the rest."""
+    rest = (Offer(),) * (len(chosen.layers) - len(offers))
+    built = BuildSpec(recipe=chosen, **{"message": "hi"} | spec)
+    return plan(Materials(spec=built, offers=offers + rest, tail=tail or Tail()))
 
 
-def planned(chosen: Recipe, *offers: Offer, tail: Tail | None = None, message: str = "hi") -> Plan:
-    """A plan with the given offers for the first layers and none for the rest."""
-    rest = tuple(Offer(layer=layer.source) for layer in chosen.layers[len(offers) :])
-    return plan(
-        Materials(
-            recipe=chosen, limits=chosen.limits, message=message, offers=offers + rest, tail=tail or Tail()
-        )
-    )
-
-
-def texts(made: Plan) -> list[str]:
+def texts(made: ContextPlan) -> list[str]:
     return [one.text for one in made.sections]
 
 
@@ -52,27 +45,26 @@ RECALL = Layer(source="recall", keep=Keep.IF_ROOM)
 
 
 def test_everything_is_shown_while_there_is_room() -> None:
-    made = planned(
-        recipe(RECALL, HISTORY, MESSAGE), offer(RECALL, "one", "two"), tail=tail_of([user("said")])
-    )
+    made = planned(recipe(RECALL, HISTORY, MESSAGE), offer("one", "two"), tail=tail_of([user("said")]))
 
     assert texts(made) == ["one", "two"]
-    assert [m.content for m in shown_history(made)] == ["said"]
+    assert [m.content for m in visible_history(made)] == ["said"]
     assert made.over < 0
 
 
 def test_joined_pieces_are_one_section_that_says_how_many_of_how_many() -> None:
-    given = replace(offer(RECALL, "one", "two", join="\n"), head="Title:\n", tail="\nend")
+    titled = replace(RECALL, title="Title:", tag="mark")
+    given = offer("one", "two", join="\n")
     withheld = (Withheld(title="more", tokens=9, reason="limit", count=3),)
 
-    made = planned(recipe(RECALL, HISTORY, MESSAGE), replace(given, withheld=withheld))
+    made = planned(recipe(titled, HISTORY, MESSAGE), replace(given, withheld=withheld))
 
-    assert texts(made) == ["Title:\none\ntwo\nend"]
+    assert texts(made) == ["<context:mark>\nTitle:\none\ntwo\n</context:mark>"]
     assert [one.title for one in made.sections] == ["2 of 5 entries"]
 
 
 def test_a_single_joined_piece_keeps_its_own_title() -> None:
-    given = Offer(layer="recall", pieces=(section(RECALL, "one", "the only one"),), join="\n")
+    given = Offer(pieces=(Piece(text="one", title="the only one"),), join="\n")
 
     made = planned(recipe(RECALL, HISTORY, MESSAGE), given)
 
@@ -82,23 +74,24 @@ def test_a_single_joined_piece_keeps_its_own_title() -> None:
 def test_the_piece_worth_least_gives_way_and_the_others_keep_their_order() -> None:
     chosen = recipe(RECALL, HISTORY, MESSAGE, max_context_tokens=22)
 
-    made = planned(chosen, offer(RECALL, "a" * 40, "b" * 40, "c" * 40, worth=(2, 1, 3)))
+    made = planned(chosen, offer("a" * 40, "b" * 40, "c" * 40, worth=(2, 1, 3)))
 
     assert texts(made) == ["a" * 40, "c" * 40]
-    assert made.kept[0] == frozenset({0, 2})
+    assert made.visible[0] == frozenset({0, 2})
 
 
 def test_without_worth_the_last_piece_gives_way_first() -> None:
     chosen = recipe(RECALL, HISTORY, MESSAGE, max_context_tokens=22)
 
-    made = planned(chosen, offer(RECALL, "a" * 40, "b" * 40, "c" * 40))
+    made = planned(chosen, offer("a" * 40, "b" * 40, "c" * 40))
 
     assert texts(made) == ["a" * 40, "b" * 40]
 
 
 def test_a_title_is_not_shown_over_nothing() -> None:
-    chosen = recipe(RECALL, HISTORY, MESSAGE, max_context_tokens=5)
-    given = replace(offer(RECALL, "a" * 400, join="\n"), head="Title:\n", tail="\nend")
+    titled = replace(RECALL, title="Title:", tag="mark")
+    chosen = recipe(titled, HISTORY, MESSAGE, max_context_tokens=5)
+    given = offer("a" * 400, join="\n")
 
     made = planned(chosen, given)
 
@@ -108,7 +101,7 @@ def test_a_title_is_not_shown_over_nothing() -> None:
 def test_a_layer_keeps_to_its_own_limit_and_says_so() -> None:
     tight = replace(RECALL, max_tokens=15)
 
-    made = planned(recipe(tight, HISTORY, MESSAGE), offer(tight, "a" * 40, "b" * 40))
+    made = planned(recipe(tight, HISTORY, MESSAGE), offer("a" * 40, "b" * 40))
 
     assert texts(made) == ["a" * 40]
     assert made.excluded[0] == {1: "over the 15 tokens for this layer"}
@@ -120,7 +113,7 @@ def test_a_layer_keeps_to_its_own_limit_and_says_so() -> None:
 def test_core_blocks_take_from_the_memory_limit_before_working_ones() -> None:
     chosen = recipe(WORKING, CORE, HISTORY, MESSAGE, memory_tokens=25)
 
-    made = planned(chosen, offer(WORKING, "w" * 40, "v" * 40), offer(CORE, "c" * 60))
+    made = planned(chosen, offer("w" * 40, "v" * 40), offer("c" * 60))
 
     assert texts(made) == ["w" * 40, "c" * 60]
     assert made.excluded[0] == {1: "over the 25 tokens for memory blocks"}
@@ -128,10 +121,10 @@ def test_core_blocks_take_from_the_memory_limit_before_working_ones() -> None:
 
 def test_core_blocks_over_the_memory_limit_are_refused_with_the_largest_named() -> None:
     chosen = recipe(CORE, HISTORY, MESSAGE, memory_tokens=25)
-    pieces = (section(CORE, "c" * 60, "small"), section(CORE, "c" * 80, "large"))
+    pieces = (Piece(text="c" * 60, title="small"), Piece(text="c" * 80, title="large"))
 
     with pytest.raises(weft.BudgetExceeded) as caught:
-        planned(chosen, Offer(layer="blocks", pieces=pieces))
+        planned(chosen, Offer(pieces=pieces))
 
     assert (caught.value.needed, caught.value.budget, caught.value.largest) == (35, 25, "large")
     assert "context.memory_tokens" in str(caught.value)
@@ -140,7 +133,7 @@ def test_core_blocks_over_the_memory_limit_are_refused_with_the_largest_named() 
 def test_a_recipe_that_sends_what_is_too_large_sends_its_core_blocks_and_no_others() -> None:
     chosen = recipe(CORE, WORKING, HISTORY, MESSAGE, memory_tokens=25, overflow="send")
 
-    made = planned(chosen, offer(CORE, "c" * 200), offer(WORKING, "w"))
+    made = planned(chosen, offer("c" * 200), offer("w"))
 
     assert texts(made) == ["c" * 200]
 
@@ -153,7 +146,7 @@ def test_what_must_be_shown_and_is_too_large_is_refused_with_its_largest_part() 
     chosen = recipe(always, HISTORY, MESSAGE, max_context_tokens=50)
 
     with pytest.raises(weft.BudgetExceeded) as caught:
-        planned(chosen, Offer(layer="recall", pieces=(section(always, "a" * 400, "the long one"),)))
+        planned(chosen, Offer(pieces=(Piece(text="a" * 400, title="the long one"),)))
 
     assert (caught.value.needed, caught.value.budget, caught.value.largest) == (100, 50, "the long one")
 
@@ -165,15 +158,9 @@ def test_a_message_that_is_too_large_is_named_as_the_largest_part() -> None:
 
 def test_tools_count_and_the_largest_is_named() -> None:
     tool = weft.ToolDefinition(name="look_up", description="d" * 400)
-    chosen = recipe(max_context_tokens=50)
-    offers = tuple(Offer(layer=layer.source) for layer in chosen.layers)
 
     with pytest.raises(weft.BudgetExceeded, match="tool look_up"):
-        plan(
-            Materials(
-                recipe=chosen, limits=chosen.limits, message="hi", offers=offers, tail=Tail(), tools=(tool,)
-            )
-        )
+        planned(recipe(max_context_tokens=50), tools=(tool,))
 
 
 def test_a_history_that_is_never_cut_and_is_too_large_is_named_as_the_largest_part() -> None:
@@ -194,9 +181,9 @@ def test_a_recipe_that_sends_what_is_too_large_says_by_how_much() -> None:
 def test_all_that_can_give_way_does_so_even_for_a_message_that_never_fits() -> None:
     chosen = recipe(RECALL, HISTORY, MESSAGE, max_context_tokens=50, overflow="send")
 
-    made = planned(chosen, offer(RECALL, "a" * 40), tail=tail_of([user("u" * 40)]), message="m" * 400)
+    made = planned(chosen, offer("a" * 40), tail=tail_of([user("u" * 40)]), message="m" * 400)
 
-    assert (texts(made), shown_history(made)) == ([], ())
+    assert (texts(made), visible_history(made)) == ([], ())
 
 
 # --- what things cost
@@ -208,14 +195,14 @@ def test_the_history_may_fill_the_room_to_the_last_token() -> None:
     exact = planned(recipe(max_context_tokens=30), tail=tail, message="m" * 40)
     short = planned(recipe(max_context_tokens=29), tail=tail, message="m" * 40)
 
-    assert (len(shown_history(exact)), exact.over) == (2, 0)
-    assert len(shown_history(short)) == 1
+    assert (len(visible_history(exact)), exact.over) == (2, 0)
+    assert len(visible_history(short)) == 1
 
 
 def test_sections_that_share_a_message_are_counted_as_the_text_they_make() -> None:
     chosen = recipe(RECALL, HISTORY, MESSAGE)
 
-    made = planned(chosen, offer(RECALL, "abc", "abc", "abc"), message="m" * 4)
+    made = planned(chosen, offer("abc", "abc", "abc"), message="m" * 4)
 
     assert made.total == len("abc\n\nabc\n\nabc") // 4 + 1
     assert made.framing_tokens == 3
@@ -224,7 +211,7 @@ def test_sections_that_share_a_message_are_counted_as_the_text_they_make() -> No
 def test_in_the_form_of_messages_each_section_is_counted_alone() -> None:
     chosen = recipe(RECALL, HISTORY, MESSAGE, form="messages")
 
-    made = planned(chosen, offer(RECALL, "abc", "abc", "abc"), message="m" * 4)
+    made = planned(chosen, offer("abc", "abc", "abc"), message="m" * 4)
 
     assert (made.total, made.framing_tokens) == (1, 0)
 
@@ -233,7 +220,7 @@ def test_exact_counts_add_four_tokens_for_every_message() -> None:
     chosen = recipe(RECALL, HISTORY, MESSAGE, tokens="exact")
     tail = tail_of([user("hello"), assistant("hello")], count="exact")
 
-    made = planned(chosen, offer(RECALL, "hello"), tail=tail, message="hello")
+    made = planned(chosen, offer("hello"), tail=tail, message="hello")
 
     assert made.total == 4 * 1 + 4 * 4
     assert made.framing_tokens == 16
@@ -243,20 +230,27 @@ def test_a_tag_in_the_message_is_counted_as_it_is_sent() -> None:
     tagged = recipe(CORE, HISTORY, MESSAGE)
     plain = recipe(RECALL, HISTORY, MESSAGE)
 
-    assert planned(tagged, message="<block:a>..").message_tokens == len("&lt;block:a>..") // 4
-    assert planned(plain, message="<block:a>..").message_tokens == len("<block:a>..") // 4
+    assert planned(tagged, message="<block:a>..").materials.message_tokens == len("&lt;block:a>..") // 4
+    assert planned(plain, message="<block:a>..").materials.message_tokens == len("<block:a>..") // 4
 
 
 def test_the_callers_rule_for_history_takes_the_place_of_the_recipes() -> None:
-    chosen = recipe()
-    offers = tuple(Offer(layer=layer.source) for layer in chosen.layers)
-    rule = HistoryRule(max_messages=1, unit="message")
-    tail = tail_of([user("one"), user("two")])
+    chosen = recipe(history={"unit": "message"})
 
-    made = plan(
-        Materials(
-            recipe=chosen, limits=chosen.limits, message="hi", offers=offers, tail=tail, history_rule=rule
-        )
+    made = planned(
+        chosen, tail=tail_of([user("one"), user("two")]), config=weft.ContextConfig(max_messages_cap=1)
     )
 
-    assert [m.content for m in shown_history(made)] == ["two"]
+    assert [m.content for m in visible_history(made)] == ["two"]
+
+
+def test_a_share_protects_the_history_until_nothing_else_has_more_to_give() -> None:
+    preferred = replace(RECALL, keep=Keep.PREFERRED)
+    tail = tail_of([user("u" * 40), user("v" * 40)])
+    offered = offer("a" * 40, "b" * 40)
+
+    free = recipe(preferred, HISTORY, MESSAGE, max_context_tokens=25)
+    shared = recipe(preferred, replace(HISTORY, share=0.9), MESSAGE, max_context_tokens=25)
+
+    assert [len(visible_history(planned(chosen, offered, tail=tail))) for chosen in (free, shared)] == [0, 2]
+    assert len(texts(planned(shared, offered, tail=tail))) == 0

@@ -11,8 +11,9 @@ from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
 from weft.tokens import COUNTERS
+from weft.types.build import BuildSpec
 from weft.types.escape import without_tags
-from weft.types.section import Keep, Offer, Section, Withheld
+from weft.types.section import Keep, Offer, Piece, Withheld
 from weft.types.session import Tail
 
 from samples import tail_of
@@ -48,32 +49,26 @@ def materials(draw: st.DrawFn) -> Materials:
     offers = []
     for layer in recipe.layers:
         if layer.source in ("history", "message"):
-            offers.append(Offer(layer=layer.source))
+            offers.append(Offer())
             continue
         texts = draw(st.lists(TEXT, max_size=4))
-        pieces = tuple(
-            Section(layer=layer.source, source=layer.source, title=str(n), text=f"x{text}", keep=layer.keep)
-            for n, text in enumerate(texts)
-        )
+        pieces = tuple(Piece(title=str(n), text=f"x{text}") for n, text in enumerate(texts))
         joined = draw(st.booleans())
         offers.append(
             Offer(
-                layer=layer.source,
                 pieces=pieces,
-                head="Title:\n" if joined else "",
+                intro="Title:\n" if joined else None,
                 join="\n" if joined else None,
                 worth=tuple(float(draw(st.integers(0, 9))) for _ in pieces) if draw(st.booleans()) else (),
                 withheld=(Withheld(title="w", tokens=3, reason="r"),) if draw(st.booleans()) else (),
             )
         )
     history = tail_of(draw(histories()), count=recipe.tokens)
+    tools = (weft.ToolDefinition(name="t", parameters={"type": "object"}),) * draw(st.integers(0, 1))
     return Materials(
-        recipe=recipe,
-        limits=recipe.limits,
-        message=draw(TEXT.filter(str.strip)),
+        spec=BuildSpec(recipe=recipe, message=draw(TEXT.filter(str.strip)), tools=tools),
         offers=tuple(offers),
         tail=with_known_roles(history, replace(recipe, unknown_role="user"))[0],
-        tools=(weft.ToolDefinition(name="t", parameters={"type": "object"}),) * draw(st.integers(0, 1)),
     )
 
 
@@ -86,10 +81,10 @@ def _must(made: Materials) -> int:
     """What the parts that never give way cost on their own."""
     alone = replace(
         made,
-        tail=Tail() if made.recipe.history.strategy != "none" else made.tail,
+        tail=Tail() if made.spec.recipe.history.strategy != "none" else made.tail,
         offers=tuple(
-            offer if layer.keep == Keep.ALWAYS else Offer(layer=layer.source)
-            for layer, offer in zip(made.recipe.layers, made.offers, strict=True)
+            offer if layer.keep == Keep.ALWAYS else Offer()
+            for layer, offer in zip(made.spec.recipe.layers, made.offers, strict=True)
         ),
     )
     return plan(alone).total
@@ -109,13 +104,13 @@ def test_a_context_is_never_over_budget_unless_what_must_be_shown_is(made: Mater
 def test_what_is_shown_keeps_its_order_and_the_message_is_last(made: Materials) -> None:
     context = _built(made)
 
-    sources = [layer.source for layer in made.recipe.layers]
+    sources = [layer.source for layer in made.spec.recipe.layers]
     shown = [sources.index(section.layer) for section in context.sections]
     contents = [entry.message.content for entry in made.tail.entries]
     assert shown == sorted(shown)
     assert contents[len(contents) - len(context.history) :] == [m.content for m in context.history]
     assert context.to_messages()[-1].role == "user"
-    assert context.current_message == made.message
+    assert context.current_message == made.spec.message
 
 
 @settings(max_examples=300, deadline=None)
@@ -124,7 +119,7 @@ def test_what_is_protected_is_always_there(made: Materials) -> None:
     context = _built(made)
 
     shown = "\n".join(section.text for section in context.sections)
-    for layer, offer in zip(made.recipe.layers, made.offers, strict=True):
+    for layer, offer in zip(made.spec.recipe.layers, made.offers, strict=True):
         if layer.keep == Keep.ALWAYS:
             assert all(piece.text in shown for piece in offer.pieces)
 
@@ -157,7 +152,7 @@ def test_the_receipt_adds_up_to_its_parts_and_names_every_drop(made: Materials) 
     assert sum(s.tokens for s in context.sections) == sum(
         item.tokens for item in kept if item.layer not in ("history", "message", "tools", "framing")
     )
-    shown = sum(len(pieces) for pieces in plan(made).kept)
+    shown = sum(len(pieces) for pieces in plan(made).visible)
     dropped = [item for item in receipt.items if not item.kept and item.layer != "history"]
     expected = sum(len(offer.pieces) + len(offer.withheld) for offer in made.offers) - shown
     assert len(dropped) == expected
@@ -170,7 +165,8 @@ def test_the_receipt_adds_up_to_its_parts_and_names_every_drop(made: Materials) 
 @settings(max_examples=200, deadline=None)
 @given(materials())
 def test_in_the_recipes_that_count_characters_the_total_is_the_sum_over_messages(made: Materials) -> None:
-    made = replace(made, recipe=made.recipe.replace(tokens="chars/4"), tail=Tail(), tools=())
+    spec = replace(made.spec, recipe=made.spec.recipe.replace(tokens="chars/4"), tools=())
+    made = replace(made, spec=spec, tail=Tail())
 
     context = _built(made)
 
@@ -193,16 +189,14 @@ def test_a_context_and_its_receipt_survive_json(made: Materials) -> None:
 @settings(max_examples=300, deadline=None)
 @given(materials())
 def test_nothing_gives_way_where_everything_fits(made: Materials) -> None:
-    wide = replace(made, limits=replace(made.limits, max_tokens=10**9))
-    everything = plan(wide)
+    wide = weft.ContextConfig(default_limits=replace(made.spec.limits, max_tokens=10**9))
+    everything = plan(replace(made, spec=replace(made.spec, config=wide)))
 
-    decided = plan(
-        replace(
-            made, limits=replace(made.limits, max_tokens=max(everything.total, 1), reserved_response_tokens=0)
-        )
-    )
+    total = max(everything.total, 1)
+    tight = replace(made.spec.limits, max_tokens=total, reserved_response_tokens=0)
+    decided = plan(replace(made, spec=replace(made.spec, config=weft.ContextConfig(default_limits=tight))))
 
-    assert decided.kept == everything.kept
+    assert decided.visible == everything.visible
     assert decided.cut == everything.cut
 
 

@@ -7,8 +7,9 @@ import pytest
 import weft
 from weft.context.plan import Materials, plan
 from weft.context.receipt import account
+from weft.types.build import BuildSpec
 from weft.types.recipe import Layer, Recipe
-from weft.types.section import Keep, Offer, Origin, Section, Stability, Withheld
+from weft.types.section import Keep, Offer, Origin, Piece, Stability, Withheld
 from weft.types.session import Tail
 
 from samples import assistant, tail_of, user
@@ -23,16 +24,8 @@ TEST = Recipe(
 )
 
 
-def piece(layer: str, text: str, title: str) -> Section:
-    return Section(
-        layer=layer,
-        source=layer,
-        title=title,
-        text=text,
-        why="because",
-        origin=Origin.WEB,
-        stability=Stability.STATIC,
-    )
+def piece(text: str, title: str) -> Piece:
+    return Piece(title=title, text=text, why="because", origin=Origin.WEB, stability=Stability.STATIC)
 
 
 def receipt_of(
@@ -45,17 +38,9 @@ def receipt_of(
     warnings: tuple[str, ...] = (),
 ) -> weft.Receipt:
     made = Materials(
-        recipe=recipe,
-        limits=recipe.limits,
-        message="m" * 40,
-        offers=(
-            skills or Offer(layer="skills"),
-            Offer(layer="history"),
-            recall or Offer(layer="recall"),
-            Offer(layer="message"),
-        ),
+        spec=BuildSpec(recipe=recipe, message="m" * 40, tools=tools),
+        offers=(skills or Offer(), Offer(), recall or Offer(), Offer()),
         tail=tail or Tail(),
-        tools=tools,
     )
     return account(plan(made), warnings=warnings)
 
@@ -76,8 +61,8 @@ def stretches(receipt: weft.Receipt) -> list[tuple[str, tuple[int, ...], int, bo
 
 def test_items_stand_in_the_order_of_the_recipe_after_the_tools() -> None:
     receipt = receipt_of(
-        skills=Offer(layer="skills", pieces=(piece("skills", "s" * 40, "a skill"),)),
-        recall=Offer(layer="recall", pieces=(piece("recall", "r" * 40, "a memory"),)),
+        skills=Offer(join=None, pieces=(piece("s" * 40, "a skill"),)),
+        recall=Offer(join=None, pieces=(piece("r" * 40, "a memory"),)),
         tail=spoken(2),
         tools=(weft.ToolDefinition(name="look_up"),),
     )
@@ -94,9 +79,7 @@ def test_items_stand_in_the_order_of_the_recipe_after_the_tools() -> None:
 def test_an_item_says_who_wrote_it_why_it_is_there_and_how_long_it_stays() -> None:
     [item] = [
         item
-        for item in receipt_of(
-            skills=Offer(layer="skills", pieces=(piece("skills", "s" * 40, "a skill"),))
-        ).items
+        for item in receipt_of(skills=Offer(join=None, pieces=(piece("s" * 40, "a skill"),))).items
         if item.layer == "skills"
     ]
 
@@ -110,17 +93,15 @@ def test_an_item_says_who_wrote_it_why_it_is_there_and_how_long_it_stays() -> No
 
 
 def test_what_goes_with_the_message_is_in_the_zone_of_the_turn() -> None:
-    receipt = receipt_of(recall=Offer(layer="recall", pieces=(piece("recall", "r" * 40, "a memory"),)))
+    receipt = receipt_of(recall=Offer(join=None, pieces=(piece("r" * 40, "a memory"),)))
 
     assert {item.zone for item in receipt.items if item.layer in ("recall", "message")} == {"turn"}
 
 
 def test_a_piece_that_lost_its_place_is_listed_with_its_price_and_the_budget() -> None:
-    pieces = (piece("recall", "a" * 40, "first"), piece("recall", "b" * 80, "second"))
+    pieces = (piece("a" * 40, "first"), piece("b" * 80, "second"))
 
-    receipt = receipt_of(
-        TEST.replace(max_context_tokens=25), recall=Offer(layer="recall", pieces=pieces, join="\n")
-    )
+    receipt = receipt_of(TEST.replace(max_context_tokens=25), recall=Offer(pieces=pieces, join="\n"))
 
     [dropped] = receipt.dropped
     assert (dropped.title, dropped.tokens, dropped.reason) == (
@@ -133,9 +114,9 @@ def test_a_piece_that_lost_its_place_is_listed_with_its_price_and_the_budget() -
 
 def test_a_piece_beyond_its_layers_own_limit_is_listed_with_that_limit() -> None:
     tight = TEST.replace(layers=(replace(SKILLS, max_tokens=10), *TEST.layers[1:]))
-    pieces = (piece("skills", "a" * 40, "first"), piece("skills", "b" * 40, "second"))
+    pieces = (piece("a" * 40, "first"), piece("b" * 40, "second"))
 
-    receipt = receipt_of(tight, skills=Offer(layer="skills", pieces=pieces))
+    receipt = receipt_of(tight, skills=Offer(join=None, pieces=pieces))
 
     assert [item.reason for item in receipt.dropped] == ["over the 10 tokens for this layer"]
 
@@ -143,7 +124,7 @@ def test_a_piece_beyond_its_layers_own_limit_is_listed_with_that_limit() -> None
 def test_what_a_source_withheld_is_listed_with_its_own_reason() -> None:
     withheld = (Withheld(title="4 entries", tokens=77, reason="less relevant", count=4),)
 
-    [dropped] = receipt_of(recall=Offer(layer="recall", withheld=withheld)).dropped
+    [dropped] = receipt_of(recall=Offer(join=None, withheld=withheld)).dropped
 
     assert (dropped.layer, dropped.title, dropped.tokens, dropped.reason) == (
         *("recall", "4 entries", 77, "less relevant"),
@@ -200,8 +181,8 @@ def test_a_history_of_which_nothing_is_shown_is_still_accounted_for() -> None:
 
 def test_warnings_of_the_build_come_before_those_of_the_sources() -> None:
     receipt = receipt_of(
-        skills=Offer(layer="skills", warnings=("broken skill",)),
-        recall=Offer(layer="recall", warnings=("slow",)),
+        skills=Offer(join=None, warnings=("broken skill",)),
+        recall=Offer(join=None, warnings=("slow",)),
         warnings=("first",),
     )
 
@@ -223,9 +204,9 @@ def test_a_receipt_is_over_its_limit_only_above_it(window: int, over: bool) -> N
 
 
 def test_rounding_that_joining_brings_is_an_item_of_its_own() -> None:
-    pieces = tuple(piece("skills", "abc", str(at)) for at in range(3))
+    pieces = tuple(piece("abc", str(at)) for at in range(3))
 
-    receipt = receipt_of(skills=Offer(layer="skills", pieces=pieces))
+    receipt = receipt_of(skills=Offer(join=None, pieces=pieces))
 
     assert receipt.by_layer == {"skills": 0, "message": 10, "framing": 3}
     assert receipt.total_tokens == 13

@@ -4,7 +4,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from weft.recall.rank import relevance, terms
+from weft.recall.rank import Index, terms
+
+
+def relevance(query: str, texts: list[str]) -> list[float]:
+    return Index(texts).relevance(query)
 
 
 @pytest.mark.parametrize(

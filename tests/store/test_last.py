@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import weft
-from weft.recall.conversation_recall import Past
+from weft.recall.conversation_recall import ConversationRecall
 from weft.store.base import Change, Moment, Scope
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.search import fts_query
@@ -301,7 +301,8 @@ async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(sto
     await store.messages.append(past.id, user("The dive boat is called Marlin."), assistant("Noted."))
     await store.messages.append(now.id, user("What was the boat called?"))
 
-    found = await Past(store.search).recall("boat name", sender="telegram:42", session_id=now.id, limit=5)
+    recall = ConversationRecall(store.search)
+    found = await recall.recall("boat name", sender="telegram:42", session_id=now.id, limit=5)
 
     assert [(line.speaker, line.text) for line in found] == [("User", "The dive boat is called Marlin.")]
 

@@ -7,7 +7,7 @@ import pytest
 
 import weft
 from weft.config import load_config
-from weft.turn.classify import Route, RouteSettings, classify, route, steps_in
+from weft.turn.classify import Route, RouteSettings, classify, route
 
 ON = RouteSettings(enabled=True, classifier_model="tiny", direct_model="quick", steps_model="deep")
 
@@ -26,8 +26,8 @@ ON = RouteSettings(enabled=True, classifier_model="tiny", direct_model="quick", 
         ("\n".join(f"{n}. step" for n in range(1, 22)), ()),
     ],
 )
-def test_only_a_numbered_list_means_steps(answer: str, steps: tuple[str, ...]) -> None:
-    assert steps_in(answer) == steps
+async def test_only_a_numbered_list_means_steps(answer: str, steps: tuple[str, ...]) -> None:
+    assert await classify(weft.ScriptedProvider([answer]), "hi") == steps
 
 
 async def test_it_is_off_unless_it_is_switched_on() -> None:

@@ -126,16 +126,16 @@ LAYERS = st.builds(
     tag=st.sampled_from(("", "now", "a-b_2")),
     share=st.floats(0.0, 0.3),
     max_tokens=MAYBE_COUNT,
-    reload=st.sampled_from((None, "startup", "per_turn", "ttl")),
-    files=WORDS,
-    path=TEXT,
-    fallback=TEXT,
-    missing=st.dictionaries(TEXT, TEXT, max_size=2),
-    mode=st.sampled_from(("full", "readOnDemand", "summary", "triggered")),
-    max_entries=MAYBE_COUNT,
-    max_chars=COUNT,
-    kind=st.sampled_from(("core", "working")),
-    include_schemas=st.booleans(),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "reload": st.sampled_from(("startup", "per_turn", "ttl")),
+            "files": st.lists(TEXT, max_size=2),
+            "missing": st.dictionaries(TEXT, TEXT, max_size=2),
+            "max_entries": COUNT,
+            "include_schemas": st.booleans(),
+        },
+    ),
 )
 RECIPES = st.builds(
     weft.Recipe,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import weft
+from weft.sources.catalogue import check_sources
 from weft.types.recipe import Layer, packaged, packaged_text, parse
 from weft.types.section import Keep, Place
 from weft.types.session import SessionRule
@@ -36,7 +37,7 @@ NAMES = ("chai", "miniclaw", "omega", "pattern", "weft")
 
 def refusal(text: str) -> str:
     with pytest.raises(weft.ConfigError) as caught:
-        parse(text, where="small.toml")
+        check_sources(parse(text, where="small.toml"))
     return str(caught.value)
 
 
@@ -131,8 +132,8 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
         ("max_messages = 10", "max_tokens = -1", "recipe 'small' has a limit below zero: "),
         ("max_messages = 10", "keep_recent = -1", "recipe 'small' has a limit below zero: "),
         ("max_messages = 10", 'unit = "batch"', "small.toml.history.unit cannot be 'batch': "),
-        ("limit = 5", "limit = -1", "recipe 'small' has a limit below zero: "),
-        ("limit = 5", "max_chars = -1", "recipe 'small' has a limit below zero: "),
+        ("limit = 5", "limit = -1", "small.toml.layers[0] (recall): `limit` is -1: use zero for none, "),
+        ("limit = 5", "max_chars = -1", "small.toml.layers[0] (recall): `max_chars` is -1: "),
         ("limit = 5", "max_tokens = -1", "recipe 'small' has a limit below zero: "),
         ("max_tokens = 1000", "max_tokens = 1000\nmemory_tokens = -1", ""),
         ("max_tokens = 1000", "max_tokens = 1000\nhistory_tokens = -1", ""),
@@ -155,11 +156,29 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
         (
             'source = "recall"',
             'source = "recal"',
-            "small.toml.layers[0].source cannot be 'recal': did you mean 'recall'?",
+            "small.toml.layers[0].source cannot be 'recal', which no installed package has in "
+            "`weft.sources`: did you mean 'recall'?",
         ),
-        ('source = "recall"', "source = 5", "small.toml.layers[0].source cannot be "),
-        ('source = "recall"', 'source = ["recall"]', "small.toml.layers[0].source cannot be "),
-        ('source = "recall"', "", "small.toml.layers[0] lacks the key 'source': known are activity, "),
+        ('source = "recall"', "source = 5", "small.toml.layers[0].source must be text, not a whole number."),
+        ('source = "recall"', 'source = ["recall"]', "small.toml.layers[0].source must be text, not a list."),
+        ('source = "recall"', "", "small.toml.layers[0] lacks the key 'source': add it."),
+        ("share = 0.5", 'keep = "always"', "small.toml.layers[1] (history) has an unknown key 'keep': "),
+        ("share = 0.5", "limit = 5", "small.toml.layers[1] (history) has an unknown key 'limit': "),
+        (
+            'source = "message"',
+            'source = "message"\nshare = 0.1',
+            "small.toml.layers[2] (message) has an unknown key 'share': known are source.",
+        ),
+        (
+            'source = "recall"\nlimit = 5',
+            'source = "blocks"\ntag = "x"',
+            "small.toml.layers[0] (blocks) has an unknown key 'tag': ",
+        ),
+        (
+            "limit = 5",
+            'tag = "a b"',
+            "recipe 'small' has the tag 'a b': a tag has letters, digits, - and _ only.",
+        ),
         (
             'source = "recall"\nlimit = 5',
             'source = "history"',
@@ -198,7 +217,7 @@ def test_layers_that_are_not_a_list_of_tables_are_refused() -> None:
     head = 'name = "x"\n'
 
     assert "layers must be a list" in refusal(f"{head}layers = 5\n[limits]\nmax_tokens = 5")
-    assert "layers[0] lacks the key 'source'" in refusal(f"{head}layers = [5]\n[limits]\nmax_tokens = 5")
+    assert "layers[0] must be a table" in refusal(f"{head}layers = [5]\n[limits]\nmax_tokens = 5")
     assert "lacks the key 'layers'" in refusal(f"{head}[limits]\nmax_tokens = 5")
 
 
@@ -216,8 +235,8 @@ def test_the_message_must_be_the_last_layer() -> None:
 @pytest.mark.parametrize(
     ("changes", "path", "expected"),
     [
-        ({"skills_mode": "full"}, "layers.skills.mode", "full"),
-        ({"max_memory_entries": 3}, "layers.memory_file.max_entries", 3),
+        ({"skills_mode": "full"}, "layers.skills.options.mode", "full"),
+        ({"max_memory_entries": 3}, "layers.memory_file.options.max_entries", 3),
         ({"max_history_messages": 7}, "history.max_messages", 7),
         ({"max_context_tokens": 900}, "limits.max_tokens", 900),
         ({"memory_tokens": 90}, "limits.memory_tokens", 90),
@@ -236,12 +255,12 @@ def test_a_value_is_replaced_by_the_name_people_use_for_it(
 ) -> None:
     recipe = weft.Recipe.load("miniclaw")
 
-    found: Any = recipe.replace(**changes)
+    value: Any = recipe.replace(**changes)
 
     for name in path.split("."):
-        found = found if name != "layers" else {layer.source: layer for layer in found.layers}
-        found = found.get(name, found) if isinstance(found, dict) else getattr(found, name)
-    assert found == expected
+        value = value if name != "layers" else {layer.source: layer for layer in value.layers}
+        value = value.get(name, value) if isinstance(value, dict) else getattr(value, name)
+    assert value == expected
     assert recipe == weft.Recipe.load("miniclaw")
 
 
@@ -288,7 +307,7 @@ def test_a_reserve_that_no_longer_fits_the_window_becomes_a_quarter_of_it() -> N
 )
 def test_a_replacement_that_does_not_fit_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(weft.ConfigError) as caught:
-        weft.Recipe.load("miniclaw").replace(**changes)
+        weft.ContextBuilder(recipe=weft.Recipe.load("miniclaw").replace(**changes))
 
     assert str(caught.value).startswith(said)
 
@@ -297,7 +316,7 @@ def test_a_layer_of_an_unknown_source_is_refused_in_a_replacement_as_in_a_file()
     recipe = weft.Recipe.load("miniclaw")
 
     with pytest.raises(weft.ConfigError, match="sumaries"):
-        recipe.replace(layers=(Layer(source="sumaries"), *recipe.layers))
+        check_sources(recipe.replace(layers=(Layer(source="sumaries"), *recipe.layers)))
 
 
 # --- what a recipe says of itself
@@ -369,8 +388,8 @@ def test_a_layer_is_found_by_its_source() -> None:
     skills = recipe.layer("skills")
 
     assert skills is not None
-    assert skills.mode == "summary"
-    assert recipe.layer("recall") is None
+    assert skills.options["mode"] == recipe.option("skills", "mode") == "summary"
+    assert (recipe.layer("recall"), recipe.option("recall", "limit")) == (None, None)
 
 
 def test_the_one_shot_context_is_the_short_prompt_and_the_message() -> None:

@@ -19,6 +19,7 @@ from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
 from weft.providers.local import INSTALL, unavailable
+from weft.sources.catalogue import check_sources
 from weft.store.base import BackupStatus
 from weft.tools.skills import SkillTools
 from weft.workspace.files import FileReader, file_at, open_workspace
@@ -74,6 +75,7 @@ def examine(workspace: str | None) -> Iterator[Finding]:
 def _recipe(config: Config) -> Iterator[Finding]:
     try:
         recipe = config.chosen_recipe()
+        check_sources(recipe)
         yield Finding("ok", f"recipe {recipe.name}: {recipe.description}")
     except WeftError as error:
         yield Finding("bad", str(error), "`weft recipes list` shows those that come with Weft")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from weft.cli.options import AsJson, out, safe, say
 from weft.errors import ConfigError, did_you_mean
+from weft.sources.catalogue import check_sources
 from weft.types.recipe import Recipe, packaged, packaged_text, read_recipe_text
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="List, show and check recipes.")
@@ -45,6 +46,7 @@ def show(name: str = typer.Argument(metavar="NAME|FILE"), as_json: AsJson = Fals
 def validate(path: str = typer.Argument(metavar="FILE")) -> None:
     """Check a recipe of your own and say what it would do."""
     recipe = Recipe.load(path)
+    check_sources(recipe)
     sources = [layer.source for layer in recipe.layers]
     order = [sources[at] for at in recipe.order_of_giving_way()]
     out.print(f"[green]valid[/] {safe(recipe.name)}: {' > '.join(sources)}", soft_wrap=True)

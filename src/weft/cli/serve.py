@@ -125,8 +125,8 @@ async def _stay_on(
         work.append(watch(Stream(each, assistant.store, dispatcher.submit), stopped))
         whom = f"{each.channel}:{each.sender}"
         _say(f"the stream {each.name!r} watches {each.place} every {each.seconds:g} s for {whom}")
-    layers = engine.builder.recipe.layers
-    if config.streams and not any((one.source, one.kind) == ("blocks", "working") for one in layers):
+    blocks = [layer for layer in engine.builder.recipe.layers if layer.source == "blocks"]
+    if config.streams and not any(layer.options.get("kind") == "working" for layer in blocks):
         _say("this recipe shows no working blocks: what a stream tells comes without its text")
     work += [server.run(assistant, stopped, _say) for server in servers]
     parts = [asyncio.create_task(_part(each, stopped)) for each in work]

@@ -1,1 +1,1 @@
-"""Decides, purely: what is shown, in which order, within which limits, and why."""
+"""Pure decisions about a context: what is shown, in which order, within which limits, and why."""

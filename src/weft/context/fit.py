@@ -1,4 +1,4 @@
-"""What fits: who gives way, in which order, until everything is within the budget."""
+"""Fitting: which layers give way, in which order, until everything is within the budget."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Shelf:
 
     `order` lists the pieces from the one worth most to the one worth least, and `costs[k]` is the price
     of showing the first `k` of them. `floor` is the layer's share: below it the layer gives way only
-    when nobody else can. A shelf that is not `soft` never gives way. `excluded` are pieces that a limit
-    of the layer's own keeps out, with the reason.
+    when no other can. A shelf that is not `soft` never gives way. `excluded` has the pieces that a limit
+    of the layer keeps out, with the reason.
     """
 
     order: tuple[int, ...]
@@ -29,18 +29,18 @@ class Shelf:
 class Fitted:
     """How many pieces of each shelf are shown, and at which cut the history begins."""
 
-    kept: list[int]
+    counts: list[int]
     cut: int
 
 
 def everything(shelves: Sequence[Shelf], window: Window) -> Fitted:
-    """All that the layers' own limits allow, whatever it costs."""
+    """Take everything that the layers' own limits allow, whatever it costs."""
     return Fitted([len(shelf.order) for shelf in shelves], window.first)
 
 
 def price(shelves: Sequence[Shelf], window: Window, fitted: Fitted) -> int:
-    """What the pieces and the history of a fit cost, as the sum of their prices."""
-    pieces = sum(shelf.costs[kept] for shelf, kept in zip(shelves, fitted.kept, strict=True))
+    """Add up the prices of the pieces and of the history of a fit."""
+    pieces = sum(shelf.costs[count] for shelf, count in zip(shelves, fitted.counts, strict=True))
     return pieces + window.costs[fitted.cut]
 
 
@@ -49,10 +49,10 @@ def fit(
 ) -> Fitted:
     """Take from the layers, in the given order, until what is left fits the room.
 
-    First each gives up what lies above its share, then, if that was not enough, all it has, even what
-    rounding made free: joined with others it still costs something. History loses its oldest exchanges,
-    other layers their least valuable pieces. What cannot be taken stays, even if that is too much: the
-    caller knows whether to send it or to refuse. There is a shelf for every layer; the one at
+    First each layer gives up what lies above its share. If that is not enough, each gives up all it has,
+    even pieces that cost nothing after rounding: joined with others they still cost something. The history
+    loses its oldest exchanges, other layers lose their least valuable pieces. The result may still be too
+    large: the caller decides whether to send it or to refuse. There is a shelf for every layer; the one at
     `history_at` is empty but has the history's share.
     """
     fitted = everything(shelves, window)
@@ -77,10 +77,10 @@ def _take_history(fitted: Fitted, window: Window, excess: int, floor: int | None
 
 
 def _take_pieces(fitted: Fitted, shelf: Shelf, at: int, excess: int, *, above_share: bool) -> int:
-    taken = 0
-    while fitted.kept[at] and taken < excess:
-        if above_share and shelf.costs[fitted.kept[at]] <= shelf.floor:
+    saved = 0
+    while (count := fitted.counts[at]) and saved < excess:
+        if above_share and shelf.costs[count] <= shelf.floor:
             break
-        taken += shelf.costs[fitted.kept[at]] - shelf.costs[fitted.kept[at] - 1]
-        fitted.kept[at] -= 1
-    return taken
+        saved += shelf.costs[count] - shelf.costs[count - 1]
+        fitted.counts[at] -= 1
+    return saved

@@ -1,4 +1,4 @@
-"""From what is offered to what is shown: the decisions of one build, purely."""
+"""The plan of a build: which offers are shown, decided purely from values."""
 
 from __future__ import annotations
 
@@ -11,128 +11,123 @@ from weft.context.fit import Fitted, Shelf, everything, fit, price
 from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter, counter
+from weft.types.build import BuildSpec
 from weft.types.escape import without_tags
-from weft.types.limits import ModelContextLimits
-from weft.types.message import McpServer, Message, ToolDefinition
-from weft.types.recipe import HistoryRule, Recipe
-from weft.types.section import Offer, Place, Section
+from weft.types.message import McpServer, Message
+from weft.types.recipe import Layer
+from weft.types.section import Offer, Piece, Place, Section
 from weft.types.session import Fold, Tail
 
 _FEW_NAMES = 48
-"""Up to so many characters a joined section is titled by the names of its pieces."""
+"""The longest title, in characters, that lists the names of a joined section's pieces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Materials:
-    """All that a plan is made from. `offers` stand beside the recipe's layers, one for each.
+    """Everything that a plan is made from. There is one offer for each layer of the recipe."""
 
-    `window_of_model` says that the model's window is what limits, and not a setting.
-    """
-
-    recipe: Recipe
-    limits: ModelContextLimits
-    message: str
+    spec: BuildSpec
     offers: tuple[Offer, ...] = ()
     tail: Tail = Tail()
-    tools: tuple[ToolDefinition, ...] = ()
-    mcp_servers: tuple[McpServer, ...] = ()
-    history_rule: HistoryRule | None = None
     fold: Fold | None = None
-    window_of_model: bool = False
+    mcp_servers: tuple[McpServer, ...] = ()
 
     @cached_property
     def counter(self) -> Counter:
-        return counter(self.recipe.tokens)
-
-    @cached_property
-    def places(self) -> tuple[Place, ...]:
-        return self.recipe.places
+        return counter(self.spec.recipe.tokens)
 
     @cached_property
     def tool_tokens(self) -> tuple[int, ...]:
-        return tuple(self.counter.tool(tool) for tool in self.tools)
+        return tuple(self.counter.tool(tool) for tool in self.spec.tools)
 
     @cached_property
     def summary(self) -> Message | None:
-        """What is shown in place of the messages that were folded."""
+        """The message in place of those that were folded."""
         return summary_message(self.fold) if self.fold else None
+
+    @cached_property
+    def summary_tokens(self) -> int:
+        return self.counter.message(self.summary) if self.summary else 0
 
     @cached_property
     def sent_message(self) -> str:
         """The message as the model gets it: a recipe with tags makes those in the message harmless."""
-        return without_tags(self.message) if self.recipe.tagged else self.message
+        return without_tags(self.spec.message) if self.spec.recipe.tagged else self.spec.message
+
+    @cached_property
+    def message_tokens(self) -> int:
+        return self.counter.text(self.sent_message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ContextPlan:
     """What is shown, decided and priced.
 
-    `kept` and `excluded` speak of the pieces of each layer by their position: those that are shown, and
-    those that a limit of their own kept out, with the reason. `over` tells how far the whole is above
-    the ceiling.
+    `visible` and `excluded` name the pieces of each layer by their position: those that are shown, and those
+    that a limit of the layer keeps out, with the reason. `written` has the sections of each layer.
     """
 
     materials: Materials
     window: Window
     cut: int
-    kept: tuple[frozenset[int], ...]
+    visible: tuple[frozenset[int], ...]
     excluded: tuple[Mapping[int, str], ...]
     written: tuple[tuple[Section, ...], ...]
-    tool_tokens: tuple[int, ...]
-    message_tokens: int
-    summary_tokens: int
     framing_tokens: int
     total: int
-    over: int
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All sections in the order of the recipe; `written` has them layer by layer."""
+        """All sections in the order of the recipe."""
         return tuple(section for layer in self.written for section in layer)
 
+    @property
+    def over(self) -> int:
+        """The tokens above the ceiling; below zero if there is room."""
+        return self.total - self.materials.spec.limits.ceiling
 
-def plan(materials: Materials) -> Plan:
+
+def plan(materials: Materials) -> ContextPlan:
     """Decide what is shown within the limits.
 
     Raises:
         BudgetExceeded: what must be shown is too large, and the recipe does not send it all the same.
     """
-    recipe, limits = materials.recipe, materials.limits
+    spec = materials.spec
+    recipe, limits = spec.recipe, spec.limits
     window = open_window(
         materials.tail,
-        materials.history_rule or recipe.history,
+        spec.history_rule,
         history_tokens=limits.history_tokens,
         per_message=materials.counter.per_message,
     )
     shelves = _within_memory_limit([_shelf(materials, at) for at in range(len(materials.offers))], materials)
     order, history_at = recipe.order_of_giving_way(), recipe.history_at
     fitted = everything(shelves, window)
-    drafted = _draft(materials, window, shelves, fitted)
+    draft = _draft(materials, window, shelves, fitted)
     # Joined texts do not cost exactly the sum of their parts. So a draft is measured, what it costs beyond
-    # the sum is kept free, and where that was not enough the next fit gets so much less room.
-    room = limits.ceiling - (drafted.total - price(shelves, window, fitted))
-    while drafted.over > 0:
+    # the sum is reserved, and where that was not enough the next fit gets that much less room.
+    room = limits.ceiling - (draft.total - price(shelves, window, fitted))
+    while draft.over > 0:
         if not _can_give(shelves, fitted, window):
             # A summary that a larger model was shown must not end the conversation with a smaller one.
-            return plan(replace(materials, fold=None)) if materials.fold else _overflowing(drafted)
+            return plan(replace(materials, fold=None)) if materials.fold else _overflowing(draft)
         fitted = fit(shelves, window, room, order=order, history_at=history_at)
-        drafted = _draft(materials, window, shelves, fitted, drafted)
-        room -= max(drafted.over, 0)
-    return drafted
+        draft = _draft(materials, window, shelves, fitted, draft)
+        room -= max(draft.over, 0)
+    return draft
 
 
 def _shelf(materials: Materials, at: int) -> Shelf:
     """Price every number of pieces that a layer could show, within the layer's own limit."""
-    layer, offer = materials.recipe.layers[at], materials.offers[at]
-    if not offer.pieces:
-        return Shelf(order=(), costs=(0,), soft=layer.gives_way)
+    layer, offer = materials.spec.recipe.layers[at], materials.offers[at]
     worth = offer.worth or tuple(-float(n) for n in range(len(offer.pieces)))
     order = tuple(sorted(range(len(offer.pieces)), key=lambda n: (-worth[n], n)))
     shelf = Shelf(
         order=order,
-        costs=_costs(materials, offer, order),
+        costs=_costs(materials, at, order),
         soft=layer.gives_way,
-        floor=int(layer.share * materials.limits.ceiling),
+        floor=int(layer.share * materials.spec.limits.ceiling),
     )
     if layer.max_tokens is None:
         return shelf
@@ -140,45 +135,55 @@ def _shelf(materials: Materials, at: int) -> Shelf:
     return _shortened(materials, at, shelf, layer.max_tokens, reason)
 
 
-def _costs(materials: Materials, offer: Offer, order: Sequence[int]) -> tuple[int, ...]:
-    """What the first so many pieces cost: one section together, or each a section of its own."""
-    count = materials.counter
+def _costs(materials: Materials, at: int, order: Sequence[int]) -> tuple[int, ...]:
+    """Price the first pieces of a layer, for each number of them: joined, or each as its own section."""
+    offer, count = materials.offers[at], materials.counter
     weights = [count.weight(offer.pieces[n].text) for n in order]
     if offer.join is None:
         return (0, *accumulate(count.tokens(weight) for weight in weights))
-    frame, joint = count.weight(offer.head) + count.weight(offer.tail), count.weight(offer.join)
+    head, tail = _frame(materials.spec.recipe.layers[at], offer)
+    frame, joint = count.weight(head) + count.weight(tail), count.weight(offer.join)
     sums = accumulate(weights, lambda total, weight: total + joint + weight)
     return (0, *(count.tokens(frame + total) for total in sums))
 
 
+def _frame(layer: Layer, offer: Offer) -> tuple[str, str]:
+    """Return what stands before and after joined pieces: the layer's tags, and its title or an intro."""
+    title = f"{layer.title}{offer.title_end}" if layer.title else ""
+    title = title if offer.intro is None else offer.intro
+    if not layer.tag:
+        return title, ""
+    return f"<context:{layer.tag}>\n{title}", f"\n</context:{layer.tag}>"
+
+
 def _shortened(materials: Materials, at: int, shelf: Shelf, budget: int, reason: str) -> Shelf:
-    """The shelf within a budget of its own: without what is too large alone, then the most valuable."""
-    offer = materials.offers[at]
-    possible = [n for n in shelf.order if _costs(materials, offer, (n,))[-1] <= budget]
-    costs = _costs(materials, offer, possible)
+    """Shorten a shelf to a budget: drop what is too large alone, then keep the most valuable."""
+    possible = [n for n in shelf.order if _costs(materials, at, (n,))[-1] <= budget]
+    costs = _costs(materials, at, possible)
     most = max(number for number, cost in enumerate(costs) if cost <= budget or not number)
-    kept = tuple(possible[:most])
-    excluded = {**shelf.excluded, **{n: reason for n in shelf.order if n not in kept}}
-    return replace(shelf, order=kept, costs=costs[: most + 1], excluded=excluded)
+    order = tuple(possible[:most])
+    excluded = {**shelf.excluded, **{n: reason for n in shelf.order if n not in order}}
+    return replace(shelf, order=order, costs=costs[: most + 1], excluded=excluded)
 
 
 def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[Shelf]:
-    """Hold all blocks together within `memory_tokens`; those that must be shown come first.
+    """Limit all blocks together to `memory_tokens`; those that must be shown come first.
 
     Raises:
         BudgetExceeded: the blocks that must be shown are larger than that.
     """
-    limit = materials.limits.memory_tokens
+    spec = materials.spec
+    limit = spec.limits.memory_tokens
     if limit is None:
         return shelves
     left = limit
-    blocks = [at for at, layer in enumerate(materials.recipe.layers) if layer.source == "blocks"]
+    blocks = [at for at, layer in enumerate(spec.recipe.layers) if layer.source == "blocks"]
     for at in sorted(blocks, key=lambda n: shelves[n].soft):
         shelf = shelves[at]
         if shelf.soft:
             reason = f"over the {limit} tokens for memory blocks"
             shelves[at] = _shortened(materials, at, shelf, left, reason)
-        elif shelf.costs[-1] > left and materials.recipe.overflow == "error":
+        elif shelf.costs[-1] > left and spec.recipe.overflow == "error":
             pieces = materials.offers[at].pieces
             largest = max(pieces, key=lambda piece: materials.counter.text(piece.text))
             needed = limit - left + shelf.costs[-1]
@@ -189,62 +194,73 @@ def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[She
 
 
 def _draft(
-    materials: Materials, window: Window, shelves: Sequence[Shelf], fitted: Fitted, before: Plan | None = None
-) -> Plan:
-    """Write the sections out and add up what they really cost; what an earlier draft wrote is taken over."""
-    kept = tuple(frozenset(shelf.order[:number]) for shelf, number in zip(shelves, fitted.kept, strict=True))
+    materials: Materials,
+    window: Window,
+    shelves: Sequence[Shelf],
+    fitted: Fitted,
+    before: ContextPlan | None = None,
+) -> ContextPlan:
+    """Write the sections out and add up their real costs. Layers that did not change are reused."""
+    visible = tuple(
+        frozenset(shelf.order[:number]) for shelf, number in zip(shelves, fitted.counts, strict=True)
+    )
     written = tuple(
-        before.written[at] if before and before.kept[at] == shown else _written(materials, at, shown)
-        for at, shown in enumerate(kept)
+        before.written[at] if before and before.visible[at] == numbers else _written(materials, at, numbers)
+        for at, numbers in enumerate(visible)
     )
     sections = [section for layer in written for section in layer]
-    count = materials.counter
-    tool_tokens = materials.tool_tokens
-    message_tokens = count.text(materials.sent_message)
-    history_tokens = window.costs[fitted.cut]
     history_length = window.length(fitted.cut)
-    summary_tokens = count.message(materials.summary) if materials.summary else 0
     framing = _framing(materials, sections, history_length + bool(materials.summary))
-    # The window's costs hold the framing of its messages already.
+    # The window's costs include the framing of its messages already.
     total = (
-        sum(tool_tokens)
+        sum(materials.tool_tokens)
         + sum(section.tokens for section in sections)
-        + history_tokens
-        - history_length * count.per_message
-        + message_tokens
-        + summary_tokens
+        + window.costs[fitted.cut]
+        - history_length * materials.counter.per_message
+        + materials.message_tokens
+        + materials.summary_tokens
         + framing
     )
-    return Plan(
+    return ContextPlan(
         materials=materials,
         window=window,
         cut=fitted.cut,
-        kept=kept,
+        visible=visible,
         excluded=tuple(shelf.excluded for shelf in shelves),
         written=written,
-        tool_tokens=tool_tokens,
-        message_tokens=message_tokens,
-        summary_tokens=summary_tokens,
         framing_tokens=framing,
         total=total,
-        over=total - materials.limits.ceiling,
     )
 
 
-def _written(materials: Materials, at: int, shown: frozenset[int]) -> tuple[Section, ...]:
-    """The sections of one layer: its pieces as one text, or each on its own."""
-    offer, place, count = materials.offers[at], materials.places[at], materials.counter
-    pieces = [piece for at, piece in enumerate(offer.pieces) if at in shown]
-    if not pieces:
-        return ()
-    if offer.join is not None:
-        text = offer.head + offer.join.join(piece.text for piece in pieces) + offer.tail
+def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Section, ...]:
+    """Write the sections of one layer: its pieces as one text, or each on its own."""
+    recipe, offer = materials.spec.recipe, materials.offers[at]
+    layer, place = recipe.layers[at], recipe.places[at]
+    pieces = [piece for number, piece in enumerate(offer.pieces) if number in visible]
+    if pieces and offer.join is not None:
+        head, tail = _frame(layer, offer)
+        text = head + offer.join.join(piece.text for piece in pieces) + tail
         pieces = [replace(pieces[0], title=_title(pieces, offer), text=text)]
-    return tuple(replace(piece, tokens=count.text(piece.text), place=place) for piece in pieces)
+    return tuple(
+        Section(
+            layer=layer.source,
+            source=layer.source,
+            title=piece.title,
+            text=piece.text,
+            tokens=materials.counter.text(piece.text),
+            keep=layer.keep,
+            stability=piece.stability,
+            origin=piece.origin,
+            why=piece.why,
+            place=place,
+        )
+        for piece in pieces
+    )
 
 
-def _title(pieces: Sequence[Section], offer: Offer) -> str:
-    """What a joined section holds: the names of a few, the number of many."""
+def _title(pieces: Sequence[Piece], offer: Offer) -> str:
+    """Title a joined section: by the names of a few pieces, by the number of many."""
     of_all = len(offer.pieces) + sum(withheld.count for withheld in offer.withheld)
     names = ", ".join(piece.title for piece in pieces)
     few = len(pieces) == of_all and len(names) <= _FEW_NAMES
@@ -252,8 +268,8 @@ def _title(pieces: Sequence[Section], offer: Offer) -> str:
 
 
 def _framing(materials: Materials, sections: Sequence[Section], history_length: int) -> int:
-    """What the request costs beyond its parts: joints, rounding, and the marks around each message."""
-    count, recipe = materials.counter, materials.recipe
+    """Price the request beyond its parts: joints, rounding, and the marks around each message."""
+    count, recipe = materials.counter, materials.spec.recipe
     system = [s for s in sections if s.place == Place.SYSTEM]
     turn = [s for s in sections if s.place == Place.MESSAGE]
     one_message = recipe.form != "messages"
@@ -267,40 +283,43 @@ def _framing(materials: Materials, sections: Sequence[Section], history_length: 
         whole += count.tokens(joined) - sum(s.tokens for s in system)
     if turn:
         last = sum(len(s.text) + 2 for s in turn) + len(materials.sent_message)
-        whole += count.tokens(last) - sum(s.tokens for s in turn) - count.text(materials.sent_message)
+        whole += count.tokens(last) - sum(s.tokens for s in turn) - materials.message_tokens
     return whole
 
 
 def _can_give(shelves: Sequence[Shelf], fitted: Fitted, window: Window) -> bool:
     if fitted.cut < len(window.cuts) - 1:
         return True
-    return any(shelf.soft and kept for shelf, kept in zip(shelves, fitted.kept, strict=True))
+    return any(shelf.soft and count for shelf, count in zip(shelves, fitted.counts, strict=True))
 
 
-def _overflowing(drafted: Plan) -> Plan:
-    """Nothing more can give way: send it flagged, or refuse and name the largest part."""
-    materials = drafted.materials
-    if materials.recipe.overflow == "send":
-        return drafted
-    parts = [(s.title or s.layer, s.tokens) for s in drafted.sections]
-    parts += [("message", drafted.message_tokens), ("history", drafted.window.costs[drafted.cut])]
+def _overflowing(draft: ContextPlan) -> ContextPlan:
+    """Return the plan that is too large if the recipe sends it all the same.
+
+    Raises:
+        BudgetExceeded: the recipe does not. The error names the largest part.
+    """
+    materials, spec = draft.materials, draft.materials.spec
+    if spec.recipe.overflow == "send":
+        return draft
+    parts = [(s.title or s.layer, s.tokens) for s in draft.sections]
+    parts += [("message", materials.message_tokens), ("history", draft.window.costs[draft.cut])]
     parts += [
-        (f"tool {tool.name}", cost) for tool, cost in zip(materials.tools, drafted.tool_tokens, strict=True)
+        (f"tool {tool.name}", cost) for tool, cost in zip(spec.tools, materials.tool_tokens, strict=True)
     ]
     largest = max(parts, key=lambda part: part[1])[0]
-    remedy = "ask a model that reads more" if materials.window_of_model else "raise `context.max_tokens`"
-    raise BudgetExceeded(
-        needed=drafted.total, budget=materials.limits.ceiling, largest=largest, remedy=remedy
-    )
+    limited_by_model = spec.limits.max_tokens < spec.wanted_limits.max_tokens
+    remedy = "ask a model that reads more" if limited_by_model else "raise `context.max_tokens`"
+    raise BudgetExceeded(needed=draft.total, budget=spec.limits.ceiling, largest=largest, remedy=remedy)
 
 
-def shown_history(drafted: Plan) -> tuple[Message, ...]:
-    """The messages of the window, behind the summary of those that were folded."""
-    summary = drafted.materials.summary
-    return (*((summary,) if summary else ()), *drafted.window.messages(drafted.cut))
+def visible_history(decided: ContextPlan) -> tuple[Message, ...]:
+    """Return the messages of the window, behind the summary of those that were folded."""
+    summary = decided.materials.summary
+    return (*((summary,) if summary else ()), *decided.window.messages(decided.cut))
 
 
 def summary_message(fold: Fold) -> Message:
-    """A summary as a message. A model wrote it from what others said: it has no more weight than that."""
+    """Write a summary as a message. A model wrote it from what others said, so its origin is the agent."""
     text = f"[Summary of messages {fold.first}-{fold.last} of this conversation]\n{fold.text}"
     return Message(role="user", content=text, origin="agent")

@@ -1,4 +1,4 @@
-"""What becomes of a message whose role the recipe does not know."""
+"""Roles: messages whose role the recipe does not know become plain text."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from dataclasses import replace
 
 from weft.errors import ContextError
 from weft.tokens import counter
-from weft.types.message import Message
 from weft.types.recipe import Recipe
 from weft.types.session import Entry, Tail
 
 
 def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:
-    """The same history in roles that the recipe knows, and how many messages had to change.
+    """Return a history in roles that the recipe knows, and the number of messages that were changed.
 
-    A message that becomes the user's or the assistant's is plain text from then on: its call id means
-    nothing without the role it belongs to. So it is with calls, where the recipe knows no results.
+    A message that becomes the user's or the assistant's loses its call id, which belongs to its old role.
+    Where the recipe has no role for results, messages lose their calls too.
 
     Raises:
         ContextError: the recipe rejects unknown roles, and there is one.
     """
     known = frozenset(recipe.history.roles)
     calls_known = "tool" in known
-    if calls_known and known.issuperset({entry.message.role for entry in tail.entries}):
-        return tail, 0
     strangers = [
         at
         for at, entry in enumerate(tail.entries)
@@ -40,10 +37,7 @@ def with_known_roles(tail: Tail, recipe: Recipe) -> tuple[Tail, int]:
                 f"Message {tail.messages_before + at + 1} of the history has {what}, "
                 f"which the recipe {recipe.name!r} rejects: it knows {', '.join(recipe.history.roles)}."
             )
-        plain = _as(message, message.role if message.role in known else recipe.unknown_role)
+        role = message.role if message.role in known else recipe.unknown_role
+        plain = replace(message, role=role, tool_calls=(), tool_call_id=None, tool_name=None)
         entries[at] = Entry(plain, counter(recipe.tokens).message(plain))
     return replace(tail, entries=entries), len(strangers)
-
-
-def _as(message: Message, role: str) -> Message:
-    return replace(message, role=role, tool_calls=(), tool_call_id=None, tool_name=None)

@@ -1,4 +1,4 @@
-"""What a turn does grows its request: calls and results come behind the message, within the same limit."""
+"""Steps: the calls and results of a turn, which follow the message within the same limit."""
 
 from __future__ import annotations
 
@@ -23,41 +23,40 @@ class _Room:
     counter: Counter
     over: int
 
-    def price(self, message: Message) -> int:
-        return self.counter.message(message) + self.counter.per_message
+    def price(self, *messages: Message) -> int:
+        return sum(self.counter.message(message) + self.counter.per_message for message in messages)
 
 
 def with_steps(
     context: Context, steps: Sequence[Message], *, cuttable: bool = True, send: bool = False
 ) -> Context:
-    """The context with what the turn did so far.
+    """Add what the turn did so far to its context.
 
-    Where that is too much, the oldest exchanges of the history give way, then the results of earlier steps
-    are shortened, and at last those of the newest, the longest first: what was done cannot be undone because
-    there is no room to tell of it. The summary of what was folded stays.
+    Where that is too much, the oldest exchanges of the history give way first. Then the results of earlier
+    steps are shortened, and at last those of the newest, the longest first. The calls themselves stay: they
+    were made. The summary of folded messages stays too.
 
     Raises:
-        BudgetExceeded: it is too much all the same, and must not be sent so.
+        BudgetExceeded: it is too much all the same, and `send` is false.
     """
     receipt = context.receipt
     if receipt is None or not receipt.limit:
         return replace(context, steps=tuple(steps))
-    count = counter(receipt.counter)
-    room = _Room(count, receipt.total_tokens - receipt.limit)
-    room.over += sum(map(room.price, steps))
+    room = _Room(counter(receipt.counter), receipt.total_tokens - receipt.limit)
+    full_price = room.price(*steps)
+    room.over += full_price
     if room.over <= 0 or not cuttable:
         return _accounted(replace(context, steps=tuple(steps)), receipt, room)
     first = int(any(map(_is_summary, receipt.items)))
     history = _cut(context.history[first:], room)
-    shown = _shortened(steps, room)
+    visible = _shortened(steps, room)
     if room.over > 0 and not send:
         needed = receipt.limit + room.over
         raise BudgetExceeded(needed=needed, budget=receipt.limit, largest="the results of tools")
-    grown = replace(context, history=(*context.history[:first], *history), steps=shown)
-    gone = context.history[first : len(context.history) - len(history)]
-    left = _without(receipt, gone, count) if gone else receipt
-    cut = sum(map(room.price, steps)) - sum(map(room.price, shown))
-    return _accounted(grown, left, room, cut=cut)
+    grown = replace(context, history=(*context.history[:first], *history), steps=visible)
+    if dropped := context.history[first : len(context.history) - len(history)]:
+        receipt = _without(receipt, dropped, room.counter)
+    return _accounted(grown, receipt, room, cut=full_price - room.price(*visible))
 
 
 def _is_summary(item: ReceiptItem) -> bool:
@@ -65,57 +64,57 @@ def _is_summary(item: ReceiptItem) -> bool:
 
 
 def _cut(history: tuple[Message, ...], room: _Room) -> tuple[Message, ...]:
-    """The history without its oldest exchanges, as many as must go."""
+    """Drop the oldest exchanges of a history, as many as must go."""
     start = 0
     while room.over > 0 and start < len(history):
         end = next((at for at in range(start + 1, len(history)) if history[at].role == "user"), len(history))
-        room.over -= sum(map(room.price, history[start:end]))
+        room.over -= room.price(*history[start:end])
         start = end
     return history[start:]
 
 
 def _shortened(steps: Sequence[Message], room: _Room) -> tuple[Message, ...]:
-    """The steps, with results cut to their beginning: of earlier rounds the oldest first, then the last."""
-    shown = list(steps)
+    """Cut results to their beginning: those of earlier rounds, oldest first, then those of the last round."""
+    visible = list(steps)
+
+    def shorten(at: int, length: int) -> None:
+        before = room.price(visible[at])
+        visible[at] = replace(visible[at], content=f"{steps[at].content[:length]}\n{_SHORTENED}")
+        room.over -= before - room.price(visible[at])
+
     last_round = max((at for at, step in enumerate(steps) if step.tool_calls), default=0)
     lengths = {at: len(step.content) for at, step in enumerate(steps) if step.role == "tool"}
     for at, length in lengths.items():
         if room.over > 0 and at < last_round and length > 2 * _SHORT:
-            _shorten(shown, at, steps[at].content[:_SHORT], room)
+            shorten(at, _SHORT)
     last = {at: length for at, length in lengths.items() if at > last_round}
     while room.over > 0 and max(last.values(), default=0) > 2 * _SHORT:
         at = max(last, key=lambda place: last[place])
         last[at] //= 2
-        _shorten(shown, at, steps[at].content[: last[at]], room)
-    return tuple(shown)
+        shorten(at, last[at])
+    return tuple(visible)
 
 
-def _shorten(shown: list[Message], at: int, start: str, room: _Room) -> None:
-    before = room.price(shown[at])
-    shown[at] = replace(shown[at], content=f"{start}\n{_SHORTENED}")
-    room.over -= before - room.price(shown[at])
-
-
-def _without(receipt: Receipt, gone: Sequence[Message], count: Counter) -> Receipt:
-    """The receipt, with the oldest messages of its history as left out."""
+def _without(receipt: Receipt, dropped: Sequence[Message], count: Counter) -> Receipt:
+    """Move the oldest messages of the history to what a receipt lists as left out."""
     items = list[ReceiptItem]()
     for item in receipt.items:
         if item.layer == "history" and item.kept and not _is_summary(item):
             first, last = item.span
-            shown = [number for number in range(first, last + 1) if not _left_out(number, receipt)]
-            at = shown[len(gone)] if len(gone) < len(shown) else last + 1
-            tokens = sum(map(count.message, gone))
+            numbers = [number for number in range(first, last + 1) if not _is_left_out(number, receipt)]
+            at = numbers[len(dropped)] if len(dropped) < len(numbers) else last + 1
+            tokens = sum(map(count.message, dropped))
             items.append(stretch(first, at - 1, tokens, "gave way to the results of tools"))
             items += [stretch(at, last, item.tokens - tokens)] if at <= last else []
         elif item.layer == "framing":
-            items.append(replace(item, tokens=item.tokens - len(gone) * count.per_message))
+            items.append(replace(item, tokens=item.tokens - len(dropped) * count.per_message))
         else:
             items.append(item)
     return replace(receipt, items=tuple(items))
 
 
-def _left_out(number: int, receipt: Receipt) -> bool:
-    """Whether a message inside the shown stretch is not shown: its exchange never came to its end."""
+def _is_left_out(number: int, receipt: Receipt) -> bool:
+    """Check whether a message inside the visible stretch is left out: its exchange never came to its end."""
     return any(
         item.span[0] <= number <= item.span[-1]
         for item in receipt.dropped
@@ -124,20 +123,20 @@ def _left_out(number: int, receipt: Receipt) -> bool:
 
 
 def _accounted(context: Context, receipt: Receipt, room: _Room, *, cut: int = 0) -> Context:
-    """The context, with its steps as an item of the receipt, and what was cut from them as another."""
+    """Add the steps to the receipt as an item, and the tokens that were cut from them as another."""
     calls = sum(len(step.tool_calls) for step in context.steps)
-    shown = ReceiptItem(
+    item = ReceiptItem(
         layer="steps",
         source="tools",
         title=f"{calls} {'call' if calls == 1 else 'calls'} with results",
-        tokens=sum(map(room.price, context.steps)),
+        tokens=room.price(*context.steps),
         kept=True,
         reason="what this turn did so far",
         origin="tool",
         zone="turn",
     )
-    items = [*receipt.items, shown]
+    items = [*receipt.items, item]
     if cut:
         reason = "results were shortened: the request had no room for more"
-        items.append(replace(shown, title="the rest of long results", tokens=cut, kept=False, reason=reason))
+        items.append(replace(item, title="the rest of long results", tokens=cut, kept=False, reason=reason))
     return replace(context, receipt=replace(receipt, items=tuple(items)))

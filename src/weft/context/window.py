@@ -1,7 +1,7 @@
-"""Which part of the history is shown.
+"""Windows: the newest part of a history.
 
-A window is the newest stretch of a conversation. It may begin only at a cut: never between a tool call
-and its results, and, where the recipe counts in exchanges, only where a user begins to speak.
+A window may begin only at a cut: never between a tool call and its results, and, where the recipe counts in
+exchanges, only at a message of the user.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
@@ -19,11 +19,11 @@ from weft.types.session import Entry, Tail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The loaded end of a history with every place where it may begin.
+    """The loaded end of a history with every position where it may begin.
 
-    `costs[i]` is the price of beginning at `cuts[i]`; the last cut shows nothing. `first` is the
-    earliest cut that the recipe's own limits allow, and `limited_by` says which limit that was. A history
-    that is never cut has one cut, at its beginning. `excluded` are positions that no window shows.
+    `costs[i]` is the price of beginning at `cuts[i]`; the last cut shows nothing. `first` is the index of the
+    earliest cut within the recipe's own limits, and `limited_by` names the limit. A history that is never cut
+    has one cut, at its beginning. `excluded` has positions that no window shows.
     """
 
     tail: Tail
@@ -34,9 +34,9 @@ class Window:
     excluded: frozenset[int] = frozenset()
 
     def cut_within(self, budget: int, *, after: int) -> int:
-        """The earliest cut, not before `after`, whose window costs no more than the budget.
+        """Return the earliest cut, not before `after`, whose window costs no more than the budget.
 
-        A budget below zero leaves nothing: the last cut.
+        With a budget below zero this is the last cut, which shows nothing.
         """
         affordable = bisect_left(self.costs, -budget, key=lambda cost: -cost)
         return max(after, min(affordable, len(self.cuts) - 1))
@@ -48,7 +48,7 @@ class Window:
         return tuple(entries[at].message for at in range(start, len(entries)) if at not in self.excluded)
 
     def length(self, cut: int) -> int:
-        """How many messages a window shows."""
+        """Count the messages of the window that begins at a cut."""
         start = self.cuts[cut]
         return len(self.tail.entries) - start - sum(at >= start for at in self.excluded)
 
@@ -56,7 +56,7 @@ class Window:
 def open_window(
     tail: Tail, rule: HistoryRule, *, history_tokens: int | None = None, per_message: int = 0
 ) -> Window:
-    """Find every cut of a history, and the first one that the recipe's own limits allow."""
+    """Find every cut of a history, and the first one within the recipe's own limits."""
     cuts = _cuts(tail, rule)
     prices = [entry.tokens + per_message for entry in tail.entries]
     from_end = [0, *accumulate(reversed(prices))]
@@ -70,13 +70,13 @@ def open_window(
 
 
 def _uncuttable(window: Window) -> Window:
-    """The same window with no later cut, so that no budget can shorten it."""
+    """Remove all later cuts, so that no budget can shorten the window."""
     at = window.first
     return replace(window, cuts=window.cuts[at : at + 1], costs=window.costs[at : at + 1], first=0)
 
 
 def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -> Window:
-    """The window within a number of messages and of tokens."""
+    """Limit a window to a number of messages and of tokens."""
     first, why = 0, ""
     if max_messages is not None:
         beyond = len(window.tail.entries) - max_messages
@@ -90,7 +90,7 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
 
 
 def _over(tail: Tail, rule: HistoryRule, max_tokens: int | None, *, total_tokens: int) -> str:
-    """The limit that a history has passed, so that it is shortened; nothing, if it is within all."""
+    """Name the limit that a history exceeds; empty if it is within all."""
     total = len(tail.entries) + tail.messages_before - tail.messages_folded
     if rule.max_messages is not None and total > rule.max_messages:
         return f"{rule.max_messages} messages"
@@ -98,9 +98,9 @@ def _over(tail: Tail, rule: HistoryRule, max_tokens: int | None, *, total_tokens
 
 
 def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, over: str) -> Window:
-    """The newest exchanges, at least one.
+    """Limit a window to the newest exchanges, at least one.
 
-    Cutting to two thirds of the token limit leaves room to grow, so that not every turn cuts again.
+    It is cut to two thirds of the token limit: with room to grow, not every turn cuts again.
     """
     keep = rule.keep_recent if rule.max_messages is None else min(rule.keep_recent, rule.max_messages)
     cut = _limited(window, keep, None if max_tokens is None else max_tokens * 2 // 3)
@@ -110,10 +110,9 @@ def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, over: 
 
 
 def _without_incomplete(window: Window, prices: list[int]) -> Window:
-    """The window without exchanges that never came to their end; the last one may still be going on."""
-    ends = [*window.cuts[1:-1], window.cuts[-1]]
+    """Exclude exchanges that never came to their end, except the last, which may still be going on."""
     excluded: set[int] = set()
-    for start, end in list(zip(window.cuts, ends, strict=False))[:-1]:
+    for start, end in pairwise(window.cuts[:-1]):
         batch = [entry.message for entry in window.tail.entries[start:end]]
         if batch and not is_complete(batch):
             excluded.update(range(start, end))
@@ -126,31 +125,30 @@ def _without_incomplete(window: Window, prices: list[int]) -> Window:
 
 
 def is_complete(batch: Sequence[Message]) -> bool:
-    """Whether an exchange has come to its end: every call is answered, and the assistant spoke last."""
+    """Check whether an exchange came to its end: every call is answered, and the assistant spoke last."""
     answered = {message.tool_call_id for message in batch if message.role == "tool"}
     pending = any(call.id not in answered for message in batch for call in message.tool_calls)
     return not pending and batch[-1].role in ("assistant", "tool")
 
 
 def _cuts(tail: Tail, rule: HistoryRule) -> tuple[int, ...]:
-    """Where a window may begin: ascending positions, the last one past the end."""
+    """Return the positions where a window may begin, ascending; the last one is past the end."""
     entries = tail.entries
     roles = [entry.message.role for entry in entries]
     inside = _inside_calls(entries) if "tool" in roles else frozenset()
     allowed = (
         range(len(roles)) if rule.unit == "message" else [at for at, r in enumerate(roles) if r == "user"]
     )
-    cuts = [at for at in allowed if at not in inside] if inside else list(allowed)
-    whole = not tail.messages_before
-    if whole and roles and cuts[:1] != [0]:
+    cuts = [at for at in allowed if at not in inside]
+    if roles and not tail.messages_before and cuts[:1] != [0]:
         cuts.insert(0, 0)
     return (*cuts, len(roles))
 
 
 def _inside_calls(entries: Sequence[Entry]) -> AbstractSet[int]:
-    """Positions that lie behind a call and at or before its last result: no cut may fall there.
+    """Return the positions behind a call, up to its last result: no cut may fall there.
 
-    A result whose call is not in sight belongs to a call before it, so a window cannot begin with it.
+    A result without its call belongs to a call before the loaded messages: no window begins with it.
     """
     calls: dict[str, int] = {}
     last_result: dict[int, int] = {}
@@ -160,13 +158,13 @@ def _inside_calls(entries: Sequence[Entry]) -> AbstractSet[int]:
         for call in message.tool_calls:
             calls[call.id] = at
         if message.role == "tool":
-            made = calls.get(message.tool_call_id or "")
-            if made is None:
+            call_at = calls.get(message.tool_call_id or "")
+            if call_at is None:
                 inside.add(at)
             else:
-                last_result[made] = at
+                last_result[call_at] = at
     closed_until = 0
-    for made, last in sorted(last_result.items()):
-        inside.update(range(max(made, closed_until) + 1, last + 1))
+    for call_at, last in sorted(last_result.items()):
+        inside.update(range(max(call_at, closed_until) + 1, last + 1))
         closed_until = max(closed_until, last)
     return inside

@@ -14,7 +14,7 @@ from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
-from weft.turn.learn import learn_facts, summarise
+from weft.turn.learn import learn_facts, summarize
 from weft.types.session import Session
 
 _log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ async def learn_from(engine: Engine, session: Session, settings: LearnSettings |
     if not await store.sessions.close_idle(session.id, before):
         return
     messages = await store.messages.all(session.id)
-    summary = await summarise(engine.provider, recipe, messages)
+    summary = await summarize(engine.provider, recipe, messages)
     await store.summaries.add(session.channel, session.sender, summary, session_id=session.id)
     try:
         facts = await learn_facts(engine.provider, recipe, messages)

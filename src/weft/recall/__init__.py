@@ -1,1 +1,1 @@
-"""How well a text answers a query: pure ranking."""
+"""Search and recall: which stored texts answer a query."""

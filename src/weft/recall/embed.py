@@ -1,4 +1,4 @@
-"""What turns texts into vectors, so that they can be compared by meaning."""
+"""Embedders: they turn texts into vectors, which are compared by meaning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 from weft.errors import StoreError
 
 LONGEST = 4000
-"""How many characters of a text count: the start of a long one says what it is about."""
+"""How many characters of a text are embedded: the start of a long one says what it is about."""
 
 
 class Embedder(Protocol):
-    """Gives each text a vector; texts of like meaning get vectors of like direction.
+    """A model that gives each text a vector; texts of like meaning get vectors of like direction.
 
     `name` stands for the model and its settings: vectors of different names are never compared.
     """
@@ -28,10 +28,10 @@ class Embedder(Protocol):
 
 
 async def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """Embed texts, packed as a store keeps vectors.
+    """Embed texts, and pack the vectors as a store has them.
 
     Raises:
-        StoreError: the embedder gave something else than a vector for each text.
+        StoreError: the embedder did not return a vector for each text.
     """
     if embedder.dimensions % 8:
         raise StoreError(

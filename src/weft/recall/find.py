@@ -16,11 +16,11 @@ from weft.types.search import Candidate, MemorySearchResult, SearchMode, SearchO
 _log = logging.getLogger(__name__)
 _BATCH = 256
 _WIDER = 4
-"""How many of each kind are found for each one that is wanted, before they are ranked together."""
+"""How many candidates of each kind are ranked for each hit that is wanted."""
 
 
 class Finder:
-    """Candidates come from the store, their order from `fuse`."""
+    """A search over a store: the store finds candidates, and `fuse` ranks them."""
 
     def __init__(
         self, index: SearchIndex, vectors: VectorIndex | None = None, embedder: Embedder | None = None
@@ -29,51 +29,51 @@ class Finder:
         self._meaning = None if vectors is None or embedder is None else (vectors, embedder)
 
     async def search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
-        """The best of what may be found, best first; each hit says which mode found it.
+        """Return the best hits in a scope, best first. Each hit names the mode of the search.
 
         Raises:
-            StoreError: it was asked for by meaning, and there is no embedder.
+            StoreError: the search is by meaning, and there is no embedder.
         """
         with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
-            found = await self._search(query, scope, options)
-            span.set({"gen_ai.memory.record.count": len(found)})
-            return found
+            hits = await self._search(query, scope, options)
+            span.set({"gen_ai.memory.record.count": len(hits)})
+            return hits
 
     async def _search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
         mode = self._mode(options.mode)
         if options.limit <= 0 or not options.content_types:
             return []
-        sources, found = options.content_types, list[Candidate]()
+        sources, candidates = options.content_types, list[Candidate]()
         if mode != SearchMode.VECTOR:
-            wide = options.limit if mode == SearchMode.FTS else options.limit * _WIDER
-            found = list(await self._index.candidates(query, scope, sources=sources, limit=wide))
+            limit = options.limit if mode == SearchMode.FTS else options.limit * _WIDER
+            candidates = list(await self._index.candidates(query, scope, sources=sources, limit=limit))
         if mode != SearchMode.FTS and self._meaning is not None:
-            found = await _with_meaning(*self._meaning, query, scope, options, found)
-        return ranked(query, found, options.limit, mode)
+            candidates = await _with_meaning(*self._meaning, query, scope, options, candidates)
+        return ranked(query, candidates, options.limit, mode)
 
     async def catch_up(self) -> int:
-        """Give every text a vector that has none yet; how many there were."""
+        """Embed every text that has no vector yet. Returns their number."""
         return 0 if self._meaning is None else await _embed_missing(*self._meaning)
 
-    def _mode(self, asked: SearchMode) -> SearchMode:
-        """How the search is really done."""
+    def _mode(self, mode: SearchMode) -> SearchMode:
+        """Return the mode in which a search can be done here."""
         if self._meaning is not None:
-            return SearchMode.HYBRID if asked == SearchMode.AUTO else asked
-        if asked == SearchMode.VECTOR:
+            return SearchMode.HYBRID if mode == SearchMode.AUTO else mode
+        if mode == SearchMode.VECTOR:
             raise StoreError("Search by meaning needs an embedder: set one, or use the mode Fts.")
-        if asked == SearchMode.HYBRID:
+        if mode == SearchMode.HYBRID:
             _log.warning("There is no embedder, so this search is by words only (Fts).")
         return SearchMode.FTS
 
 
 async def _embed_missing(vectors: VectorIndex, embedder: Embedder) -> int:
-    done = 0
+    count = 0
     while missing := await vectors.missing(embedder.name, _BATCH):
-        made = await packed(embedder, [text for _, text in missing])
+        embedded = await packed(embedder, [text for _, text in missing])
         items = [item for item, _ in missing]
-        await vectors.keep(embedder.name, list(zip(items, made, strict=True)))
-        done += len(missing)
-    return done
+        await vectors.keep(embedder.name, list(zip(items, embedded, strict=True)))
+        count += len(missing)
+    return count
 
 
 async def _with_meaning(
@@ -84,12 +84,12 @@ async def _with_meaning(
     options: SearchOptions,
     by_words: Sequence[Candidate],
 ) -> list[Candidate]:
-    """What was found by words and what is near in meaning, each once, with both scores."""
+    """Return the candidates by words and those near in meaning, each once, with both scores."""
     await _embed_missing(vectors, embedder)
     (vector,) = await packed(embedder, [query])
     near = await vectors.nearest(
         vector, scope, sources=options.content_types, limit=options.limit * _WIDER, also=by_words
     )
     words = {(candidate.source, candidate.id): candidate.words for candidate in by_words}
-    found = [replace(one, words=words.pop((one.source, one.id), 0.0)) for one in near]
-    return found + [one for one in by_words if (one.source, one.id) in words]
+    both = [replace(one, words=words.pop((one.source, one.id), 0.0)) for one in near]
+    return both + [one for one in by_words if (one.source, one.id) in words]

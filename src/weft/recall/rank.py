@@ -1,7 +1,7 @@
-"""How well a text answers a query, by the words they share.
+"""Relevance of texts to a query, by the words they share.
 
 Rare words count more than common ones, long texts do not win by length, and a word matches its plural
-and its other endings. Scripts that are written without spaces are compared by pairs of characters.
+and its other endings. Scripts without spaces are compared by pairs of characters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SHORT = 2048
 
 
 class Index:
-    """Texts made ready to be ranked again and again."""
+    """An index of texts, to rank them for many queries."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         bags = [terms(text) for text in texts]
@@ -29,7 +29,7 @@ class Index:
                 self._places.setdefault(term, []).append(at)
 
     def relevance(self, query: str) -> list[float]:
-        """One score for each text; zero means that no telling word is shared."""
+        """Return one score for each text; zero means that it shares no word with the query but stop words."""
         number = len(self._lengths)
         scores = [0.0] * number
         for term in frozenset(terms(query)):
@@ -40,33 +40,26 @@ class Index:
         return scores
 
 
-def relevance(query: str, texts: Sequence[str]) -> list[float]:
-    """One score for each text; zero means that no telling word is shared."""
-    return Index(texts).relevance(query)
-
-
 def terms(text: str) -> tuple[str, ...]:
-    """The telling words of a text, without their endings. Short texts are remembered."""
-    return _remembered_terms(text) if len(text) <= _SHORT else _terms(text)
-
-
-@lru_cache(maxsize=16_384)
-def _remembered_terms(text: str) -> tuple[str, ...]:
-    return _terms(text)
+    """Return the words of a text without stop words and endings. Those of short texts are cached."""
+    return _cached_terms(text) if len(text) <= _SHORT else _terms(text)
 
 
 def _terms(text: str) -> tuple[str, ...]:
-    found: list[str] = []
+    stems: list[str] = []
     for word in words(text):
         if is_unspaced(word):
-            found += pairs(word)
+            stems += pairs(word)
         elif word not in STOP_WORDS:
-            found.append(_stem(word))
-    return tuple(found)
+            stems.append(_stem(word))
+    return tuple(stems)
+
+
+_cached_terms = lru_cache(maxsize=16_384)(_terms)
 
 
 def _stem(word: str) -> str:
-    """A word without its ending, so that its forms meet: cities and city, planning and plan."""
+    """Remove the ending of a word, so that its forms are equal: cities and city, planning and plan."""
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)
         if stem != word and len(stem) >= 3:

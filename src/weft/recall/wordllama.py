@@ -14,7 +14,7 @@ INSTALL = "pip install --no-deps -r requirements/meaning.txt"
 
 
 class WordLlamaEmbedder:
-    """Loaded when first used."""
+    """The embedder `wordllama`. Its model is loaded when it is first used."""
 
     name, dimensions = "wordllama-256", 256
 
@@ -33,7 +33,7 @@ class WordLlamaEmbedder:
 
 
 def _load() -> Any:
-    """The model from the weights inside the package; nothing is downloaded."""
+    """Load the model from the weights inside the package; nothing is downloaded."""
     import wordllama  # noqa: PLC0415 - half a second, and most runs do not need it
 
     folder = Path(wordllama.__file__).parent

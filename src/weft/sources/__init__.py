@@ -1,1 +1,1 @@
-"""Each offers sections for one layer of a recipe."""
+"""Sources: each offers pieces of text for one layer of a recipe."""

@@ -1,30 +1,33 @@
-"""What every source is given and gives back."""
+"""The request that every source gets, and the parts from which sources make their offers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from weft.store.base import Activity, Blocks, Recall
-from weft.store.people import FactReader, SummaryReader, TaskReader
-from weft.tokens import Counter
+from weft.store.backend import ContextStore
+from weft.store.base import Activity, Blocks, MessageLog
+from weft.tokens import Counter, counter
+from weft.types.build import BuildSpec
 from weft.types.context import ContextNeeds
 from weft.types.escape import inert, one_line, printable
-from weft.types.memory import RenderedBlock
-from weft.types.message import ToolDefinition
-from weft.types.recipe import Layer, Recipe, Reload
+from weft.types.memory import ActivityEntry, RenderedBlock
+from weft.types.recipe import Recipe, Reload
 from weft.types.rules import ToolRule
-from weft.types.section import Offer, Origin, Section, Stability, Withheld
+from weft.types.section import Offer, Origin, Piece, Stability, Withheld
+from weft.types.session import Summarizer
 from weft.workspace.files import FileReader, FileText, file_at
 from weft.workspace.skills import SkillLoader, Skills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """The workspace of a build: where it is, and what remembers its files."""
+    """The workspace of a build: where it is, and the caches of its files."""
 
     reader: FileReader
     skills: SkillLoader
@@ -34,60 +37,66 @@ class Files:
 
     @property
     def skill_dirs(self) -> tuple[Path, ...]:
-        """Where skills are looked for: where the caller said, or below the workspace."""
+        """The folders of skills: those that the caller set, or the one in the workspace."""
         if self.own_skill_dirs is not None:
             return self.own_skill_dirs
         return (self.workspace / "skills",) if self.workspace else ()
 
     async def load_skills(self, recipe: Recipe) -> Skills:
-        """All skills that can be used, looked at as often as the recipe wants."""
-        layer = recipe.layer("skills")
+        """Load all skills that can be used, as often as the recipe says."""
         return await self.skills.load(
             self.skill_dirs,
-            reload=(layer.reload if layer else None) or recipe.reload,
+            reload=recipe.option("skills", "reload") or recipe.reload,
             ttl_seconds=recipe.ttl_seconds,
             disabled=self.disabled_skills,
             workspace=self.workspace,
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What lasts, as far as this build can reach it."""
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest(BuildSpec):
+    """One message to build a context for, and everything that a source may read for it.
 
-    blocks: Blocks | None = None
-    facts: FactReader | None = None
-    summaries: SummaryReader | None = None
-    recall: Recall | None = None
-    tasks: TaskReader | None = None
-    activity: Activity | Sequence[object] | None = None
+    A builder holds one without a message, and completes a copy for each build. `memory`, `messages` and
+    `activity` are those of the store unless the caller set others.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One message to build a context for, and all that a source may ask about it."""
-
-    message: str
-    recipe: Recipe
-    counter: Counter
-    now: datetime
     files: Files
-    kept: Kept = Kept()
+    store: ContextStore | None = None
+    memory: Blocks | None = None
+    messages: MessageLog | None = None
+    activity: Activity | Sequence[ActivityEntry] | None = None
     needs: ContextNeeds = ContextNeeds()
     agent_id: str = ""
     channel: str = ""
     sender_id: str = ""
     session_id: str = ""
     base_instructions: str | None = None
-    tools: tuple[ToolDefinition, ...] = ()
     tool_rules: tuple[ToolRule, ...] = ()
-    skills: Awaitable[Skills] | None = None
-    blocks: Awaitable[Sequence[RenderedBlock]] | None = None
-    calls_tools: bool = True
-    batch_blocks: frozenset[str] = field(default=frozenset())
-    include_descriptions: bool | None = None
-    include_schemas: bool | None = None
-    activity_limit: int | None = None
+    batch_blocks: frozenset[str] = frozenset()
+    summarizer: Summarizer | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
+
+    @cached_property
+    def counter(self) -> Counter:
+        return counter(self.recipe.tokens)
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time of this build: the clock is read once."""
+        return self.clock()
+
+    @cached_property
+    def skills(self) -> Awaitable[Skills]:
+        """The skills, loaded once for all layers that want them."""
+        return asyncio.ensure_future(self.files.load_skills(self.recipe))
+
+    @cached_property
+    def blocks(self) -> Awaitable[Sequence[RenderedBlock]] | None:
+        """The blocks that this build may show, read once for all layers of blocks."""
+        if self.memory is None or self.recipe.layer("blocks") is None:
+            return None
+        return asyncio.ensure_future(self.memory.rendered_blocks(self.agent_id, named=self.batch_blocks))
 
     @property
     def sender(self) -> str:
@@ -95,26 +104,36 @@ class Request:
         return f"{self.channel}:{self.sender_id}" if self.channel or self.sender_id else ""
 
     def local(self, moment: datetime) -> datetime:
-        """A time on this build's clock; one without an offset is taken as UTC."""
+        """Convert a time to the zone of this build; one without an offset is taken as UTC."""
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return aware.astimezone(self.now.tzinfo)
 
-    async def read(self, layer: Layer, *names: str) -> list[FileText]:
-        """Files of the workspace, as often as the recipe wants them read; none without a workspace."""
+    async def read(self, *names: str, reload: Reload | None = None) -> list[FileText]:
+        """Read files of the workspace, as often as the layer or the recipe says; none without a workspace."""
         workspace = self.files.workspace
         if workspace is None:
             return []
         places = [file_at(workspace, name) for name in names]
-        reload: Reload = layer.reload or self.recipe.reload
-        return await self.files.reader.read(places, reload=reload, ttl_seconds=self.recipe.ttl_seconds)
+        often = reload or self.recipe.reload
+        return await self.files.reader.read(places, reload=often, ttl_seconds=self.recipe.ttl_seconds)
 
 
-Source = Callable[[Request, Layer], Awaitable[Offer]]
+SourceFunction = Callable[[BuildRequest, Any], Awaitable[Offer]]
+"""A source of ours. Its second parameter is annotated with a dataclass: the options that its layers take."""
 
 
-def nothing(layer: Layer, *, warnings: tuple[str, ...] = (), withheld: tuple[Withheld, ...] = ()) -> Offer:
-    """An offer of no pieces."""
-    return Offer(layer=layer.source, warnings=warnings, withheld=withheld)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of a source that has none of its own, and the base of those that have some.
+
+    A number below zero is refused.
+    """
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if isinstance(value, int) and value < 0:
+                raise ValueError(f"`{option.name}` is {value}: use zero for none, or leave it out")
 
 
 def title_of(text: str) -> str:
@@ -122,33 +141,22 @@ def title_of(text: str) -> str:
     return printable(one_line(text))
 
 
-def piece(
-    layer: Layer,
-    text: str,
+def entries_beyond(limit: str, prices: Sequence[int]) -> tuple[Withheld, ...]:
+    """Account for the entries beyond a limit as one, with the price of all."""
+    if not prices:
+        return ()
+    return (Withheld(title=f"{len(prices)} entries", tokens=sum(prices), reason=limit, count=len(prices)),)
+
+
+def pieces(
+    texts: Iterable[tuple[str, str]],
     *,
-    title: str,
     why: str,
     stability: Stability = Stability.SESSION,
     origin: Origin = Origin.OPERATOR,
-) -> Section:
-    """A piece of a layer. Its text comes from outside, so no tag in it survives."""
-    return Section(
-        layer=layer.source,
-        source=layer.source,
-        title=title_of(title),
-        text=inert(text),
-        keep=layer.keep,
-        stability=stability,
-        origin=origin,
-        why=why,
+) -> tuple[Piece, ...]:
+    """Make pieces from texts with their titles. The texts come from outside: no tag in them survives."""
+    return tuple(
+        Piece(text=inert(text), title=title_of(title), why=why, stability=stability, origin=origin)
+        for text, title in texts
     )
-
-
-def under_title(
-    layer: Layer, pieces: Sequence[Section], *, intro: str | None = None, join: str = "\n", **more: Any
-) -> Offer:
-    """Pieces as one section between the layer's tags, under its title or an intro in its place."""
-    head = f"<context:{layer.tag}>\n" if layer.tag else ""
-    head += intro if intro is not None else f"{layer.title}\n" if layer.title else ""
-    tail = f"\n</context:{layer.tag}>" if layer.tag else ""
-    return Offer(layer=layer.source, pieces=tuple(pieces), head=head, join=join, tail=tail, **more)

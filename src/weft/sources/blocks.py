@@ -4,62 +4,67 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Literal
 
-from weft.sources.base import Request, nothing, piece
+from weft.sources.base import BuildRequest, Options, title_of
 from weft.types.escape import inert
 from weft.types.memory import BlockType, RenderedBlock
-from weft.types.recipe import Layer
-from weft.types.section import Offer, Origin, Withheld
+from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    """Core blocks always; working blocks when pinned; any other only when this turn names it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlocksOptions(Options):
+    kind: Literal["core", "working"] = "core"
+    include_descriptions: bool = True
+    include_schemas: bool = False
+
+
+async def offer(request: BuildRequest, options: BlocksOptions) -> Offer:
+    """Offer core blocks always, working blocks if pinned, and any other only if this turn names it."""
     if request.blocks is None:
-        return nothing(layer)
-    blocks = await request.blocks
-    shown = [block for block in blocks if _belongs(block, layer, request.batch_blocks)]
-    shows = {"descriptions": _descriptions(request, layer), "schemas": _schemas(request, layer)}
+        return Offer()
+    blocks, batch, config = await request.blocks, request.batch_blocks, request.config
+    visible = [block for block in blocks if _belongs(block, options, batch)]
+    descriptions, schemas = config.include_descriptions, config.include_schemas
+    descriptions = options.include_descriptions if descriptions is None else descriptions
+    schemas = options.include_schemas if schemas is None else schemas
     pieces = tuple(
-        replace(
-            piece(layer, "", title=block.label, why=_why(block), origin=Origin.AGENT),
-            text=render_block(block, **shows),
+        Piece(
+            text=render_block(block, descriptions=descriptions, schemas=schemas),
+            title=title_of(block.label),
+            why=_why(block),
+            stability=Stability.SESSION,
+            origin=Origin.AGENT,
         )
-        for block in shown
+        for block in visible
     )
-    return Offer(
-        layer=layer.source,
-        pieces=pieces,
-        worth=_worth(shown, request.batch_blocks),
-        withheld=_unknown(blocks, layer, request),
-    )
+    unknown = _unknown(blocks, batch) if options.kind == "working" else ()
+    return Offer(pieces=pieces, worth=_worth(visible, batch), join=None, withheld=unknown)
 
 
-def _worth(shown: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[float, ...]:
-    """Where a turn names blocks, these give way last: it is about them."""
+def _worth(visible: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[float, ...]:
+    """Rank the blocks that a turn names above the others: the turn is about them."""
     if not batch:
         return ()
-    return tuple(float(len(shown) * (block.id in batch) - at) for at, block in enumerate(shown))
+    return tuple(float(len(visible) * (block.id in batch) - at) for at, block in enumerate(visible))
 
 
-def _belongs(block: RenderedBlock, layer: Layer, batch: frozenset[str]) -> bool:
+def _belongs(block: RenderedBlock, options: BlocksOptions, batch: frozenset[str]) -> bool:
     if block.block_type == BlockType.CORE:
-        return layer.kind == "core"
-    return layer.kind == "working" and (block.id in batch or block.is_always_shown)
+        return options.kind == "core"
+    return options.kind == "working" and (block.id in batch or block.is_always_shown)
 
 
-def _unknown(blocks: Sequence[RenderedBlock], layer: Layer, request: Request) -> tuple[Withheld, ...]:
-    """The blocks that this turn names but the agent cannot read."""
-    if layer.kind != "working":
-        return ()
-    known = {block.id for block in blocks}
+def _unknown(blocks: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[Withheld, ...]:
+    """List the blocks that this turn names but the agent cannot read."""
     reason = "this agent has no block with this id"
-    lost = sorted(request.batch_blocks - known)
-    return tuple(Withheld(title=block_id, tokens=0, reason=reason) for block_id in lost)
+    missing = sorted(batch - {block.id for block in blocks})
+    return tuple(Withheld(title=block_id, tokens=0, reason=reason) for block_id in missing)
 
 
 def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bool = False) -> str:
-    """A block as the model sees it; its content cannot close its tag or open another."""
+    """Render a block as the model sees it; its content cannot close its tag or open another."""
     label = _attribute(block.label)
     shared = f' shared_from="{_attribute(block.shared_from)}"' if block.shared_from else ""
     about = f"{inert(block.description)}\n\n" if descriptions and block.description else ""
@@ -73,7 +78,7 @@ def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bo
 
 
 def _attribute(text: str) -> str:
-    """A label that cannot end its tag."""
+    """Escape a label so that it cannot end its tag."""
     for mark, harmless in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(mark, harmless)
     return " ".join(text.split())
@@ -83,13 +88,3 @@ def _why(block: RenderedBlock) -> str:
     if block.block_type == BlockType.CORE:
         return "core blocks are always shown"
     return "pinned" if block.pinned and block.block_type == BlockType.WORKING else "named by this turn"
-
-
-def _descriptions(request: Request, layer: Layer) -> bool:
-    chosen = request.include_descriptions
-    return layer.include_descriptions if chosen is None else chosen
-
-
-def _schemas(request: Request, layer: Layer) -> bool:
-    chosen = request.include_schemas
-    return layer.include_schemas if chosen is None else chosen

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from weft.sources.base import Request, piece, under_title
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
-from weft.types.recipe import Layer
 from weft.types.section import Offer, Stability
 from weft.types.version import VERSION
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
+async def offer(request: BuildRequest, options: Options) -> Offer:
     lines = [
         f"Current date and time: {clock(request.now)}",
         f"Agent version: weft {VERSION}",
@@ -19,12 +18,11 @@ async def offer(request: Request, layer: Layer) -> Offer:
     ]
     if request.files.workspace is not None:
         lines.append(f"Workspace: {one_line(str(request.files.workspace))}")
-    text = "\n".join(lines)
-    section = piece(layer, text, title="time, version, workspace", why="changes", stability=Stability.TURN)
-    return under_title(layer, [section])
+    texts = [("\n".join(lines), "time, version, workspace")]
+    return Offer(pieces=pieces(texts, why="changes", stability=Stability.TURN))
 
 
 def clock(now: datetime) -> str:
-    """A time as a person would write it, with the weekday and the offset."""
+    """Write a time as a person would, with the weekday and the offset."""
     offset = now.strftime("%z") or "+0000"
     return f"{now:%Y-%m-%d %H:%M} ({now:%A}) UTC{offset[:3]}:{offset[3:5]}"

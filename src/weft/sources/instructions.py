@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from weft.sources.base import Request, nothing, piece
+from weft.sources.base import BuildRequest, Options, title_of
 from weft.types.escape import inert
-from weft.types.recipe import Layer
-from weft.types.section import Offer, Stability
+from weft.types.recipe import Reload
+from weft.types.section import Offer, Origin, Piece, Stability
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    """The caller's base instructions, then the files; the recipe's texts stand in for what is missing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionsOptions(Options):
+    files: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    fallback: str = ""
+    suffix: str = ""
+    reload: Reload | None = None
+
+
+async def offer(request: BuildRequest, options: InstructionsOptions) -> Offer:
+    """Offer the caller's base instructions, then the files; the recipe's texts replace missing ones.
 
     The caller's and the recipe's words are taken as they are; tags in a file are made harmless.
     """
-    files = await request.read(layer, *layer.files)
-    found = {name: inert((file.text or "").strip()) for name, file in zip(layer.files, files, strict=False)}
-    warnings = tuple(file.warning for file in files if file.warning)
+    files = await request.read(*options.files, reload=options.reload)
+    contents = {
+        name: inert((file.text or "").strip()) for name, file in zip(options.files, files, strict=False)
+    }
     base = (request.base_instructions or "").strip()
-    texts = [base] if base else []
-    names = ["base instructions"] if base else []
-    if any(found.values()):
-        for name in layer.files:
-            text = found.get(name) or ("" if base else layer.missing.get(name, ""))
-            if text:
-                texts.append(text)
-                names.append(name if found.get(name) else f"default for {name}")
-    elif not base and layer.fallback:
-        texts, names = [layer.fallback.strip()], ["default"]
-    if not texts:
-        return nothing(layer, warnings=warnings)
-    about = piece(layer, "", title=" + ".join(names), why="who the assistant is", stability=Stability.STATIC)
-    section = replace(about, text="\n\n".join(texts) + layer.suffix)
-    return Offer(layer=layer.source, pieces=(section,), warnings=warnings)
+    texts = [("base instructions", base)] if base else []
+    if any(contents.values()):
+        for name in options.files:
+            if text := contents.get(name):
+                texts.append((name, text))
+            elif not base and (text := options.missing.get(name, "")):
+                texts.append((f"default for {name}", text))
+    elif not base and options.fallback:
+        texts.append(("default", options.fallback.strip()))
+    section = Piece(
+        text="\n\n".join(text for _, text in texts) + options.suffix,
+        title=title_of(" + ".join(name for name, _ in texts)),
+        why="who the assistant is",
+        stability=Stability.STATIC,
+        origin=Origin.OPERATOR,
+    )
+    warnings = tuple(file.warning for file in files if file.warning)
+    return Offer(pieces=(section,) if texts else (), join=None, warnings=warnings)

@@ -1,36 +1,35 @@
-"""What was said in other conversations and bears on this message."""
+"""Lines of the person's other conversations that bear on the message."""
 
 from __future__ import annotations
 
-from weft.sources.base import Request, nothing, piece, under_title
+from dataclasses import dataclass
+
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
-from weft.types.recipe import Layer
 from weft.types.search import Recalled
 from weft.types.section import Offer, Origin, Stability
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    """The best few lines of the sender's other conversations; not even looked for if not needed."""
-    if request.kept.recall is None or not request.needs.recall or not request.sender:
-        return nothing(layer)
-    limit = 5 if layer.limit is None else layer.limit
-    hits = await request.kept.recall.recall(
-        request.message, sender=request.sender, session_id=request.session_id, limit=limit
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallOptions(Options):
+    limit: int = 5
+    max_chars: int = 200
+
+
+async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
+    """Offer the best few lines. Nothing is looked up if the message does not need it."""
+    if request.store is None or not request.needs.recall or not request.sender:
+        return Offer()
+    hits = await request.store.recall.recall(
+        request.message, sender=request.sender, session_id=request.session_id, limit=options.limit
     )
-    pieces = [
-        piece(
-            layer,
-            line(hit, request, layer.max_chars),
-            title=f"{hit.speaker}: {one_line(hit.text)[:40]}",
-            why="recalled for this message",
-            stability=Stability.TURN,
-            origin=Origin.USER,
-        )
-        for hit in hits
+    texts = [
+        (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text)[:40]}") for hit in hits
     ]
-    return under_title(layer, pieces)
+    why = "recalled for this message"
+    return Offer(pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER))
 
 
-def line(hit: Recalled, request: Request, max_chars: int) -> str:
+def _line(hit: Recalled, request: BuildRequest, max_chars: int) -> str:
     when = f"{request.local(hit.timestamp):%Y-%m-%d %H:%M}" if hit.timestamp else "some time ago"
     return f"- [{when}] {one_line(hit.speaker)}: {one_line(hit.text[:max_chars])}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
 from operator import not_
 
-from weft.sources.base import Request, nothing, piece, under_title
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
-from weft.types.recipe import Layer, SkillsMode
-from weft.types.section import Keep, Offer, Section, Stability, Withheld
+from weft.types.recipe import Reload, SkillsMode
+from weft.types.section import Offer, Piece, Stability, Withheld
 from weft.workspace.skills import Skill, Skills
 
 FULL_INTRO = "You have access to the following skills. Use them when relevant.\n\n"
@@ -22,36 +23,36 @@ _INTROS = {
     "triggered": (FULL_INTRO, ""),
     "readOnDemand": (ON_DEMAND_INTRO, "\n"),
 }
-"""What stands before and between the skills; in the summary it is the layer's title."""
+"""The texts before and between the skills, by mode. The mode "summary" has the layer's title instead."""
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    """Skills as the layer's mode shows them: whole, by name, in a list, or only when they are called for."""
-    loaded = await (request.skills or request.files.load_skills(request.recipe))
-    warnings = loaded.warnings
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillsOptions(Options):
+    mode: SkillsMode = "full"
+    reload: Reload | None = None
+
+
+async def offer(request: BuildRequest, options: SkillsOptions) -> Offer:
+    """Offer skills as the mode says: whole, by name, in a list, or only if the message has their trigger."""
+    loaded = await request.skills
     withheld = [Withheld(title=out.name, tokens=0, reason=out.reason) for out in loaded.left_out]
-    # Who cannot call `read_skill` is not told to: the same list, without that.
-    mode = "summary" if layer.mode == "readOnDemand" and not request.calls_tools else layer.mode
-    pieces = _pieces(loaded, layer.source, mode, layer.keep)
+    # A model without tools is not told to call `read_skill`: it gets the same list without that.
+    calls_tools = request.model is None or request.model.calls_tools
+    mode = "summary" if options.mode == "readOnDemand" and not calls_tools else options.mode
+    offered = _pieces(loaded, mode)
     if mode == "triggered":
-        called = [skill.is_triggered_by(request.message) for skill in loaded.usable]
-        withheld += [_idle(request, skill) for skill in compress(loaded.usable, map(not_, called))]
-        pieces = tuple(compress(pieces, called))
-    if not pieces:
-        return nothing(layer, warnings=warnings, withheld=tuple(withheld))
+        triggered = [skill.is_triggered_by(request.message) for skill in loaded.usable]
+        withheld += [_idle(request, skill) for skill in compress(loaded.usable, map(not_, triggered))]
+        offered = tuple(compress(offered, triggered))
     intro, join = _INTROS.get(mode, (None, "\n"))
-    return under_title(layer, pieces, intro=intro, join=join, withheld=tuple(withheld), warnings=warnings)
+    return Offer(pieces=offered, intro=intro, join=join, withheld=tuple(withheld), warnings=loaded.warnings)
 
 
 @lru_cache(maxsize=8)
-def _pieces(skills: Skills, source: str, mode: SkillsMode, keep: Keep) -> tuple[Section, ...]:
-    """Every skill as text, written once for as long as no file changes."""
-    layer = Layer(source=source, mode=mode, keep=keep)
-    why = f"skills are shown as {mode}"
-    return tuple(
-        piece(layer, _text(skill, mode), title=skill.name, why=why, stability=Stability.STATIC)
-        for skill in skills.usable
-    )
+def _pieces(skills: Skills, mode: SkillsMode) -> tuple[Piece, ...]:
+    """Write every skill as text, once for as long as no file changes."""
+    texts = ((_text(skill, mode), skill.name) for skill in skills.usable)
+    return pieces(texts, why=f"skills are shown as {mode}", stability=Stability.STATIC)
 
 
 def _text(skill: Skill, mode: SkillsMode) -> str:
@@ -65,12 +66,12 @@ def _text(skill: Skill, mode: SkillsMode) -> str:
 
 
 def first_line(body: str) -> str:
-    """The first line of a body that says something; a heading only if there is nothing else."""
+    """Return the first line of a body that says something; a heading only if there is nothing else."""
     lines = [text for line in body.splitlines() if (text := line.strip()).strip("-*_=# ")]
     plain = [line for line in lines if not line.startswith("#")]
     return one_line((plain or lines or [""])[0].lstrip("#").strip("-*_= "))
 
 
-def _idle(request: Request, skill: Skill) -> Withheld:
+def _idle(request: BuildRequest, skill: Skill) -> Withheld:
     reason = "its trigger is not in the message" if skill.trigger else "it has no trigger"
     return Withheld(title=skill.name, tokens=request.counter.text(skill.body), reason=reason)

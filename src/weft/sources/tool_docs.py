@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from weft.sources.base import Request, nothing, piece, under_title
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.message import ToolDefinition
-from weft.types.recipe import Layer
+from weft.types.recipe import Reload
 from weft.types.section import Offer, Stability
 
 _EXAMPLES: dict[str, Any] = {
@@ -22,30 +23,35 @@ _EXAMPLES: dict[str, Any] = {
 }
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    files = await request.read(layer, layer.path) if layer.path else []
-    warnings = tuple(file.warning for file in files if file.warning)
-    text = (files[0].text or "").strip() if files else ""
-    title = layer.path
-    if not text and layer.default_docs:
-        title = "built-in text"
-        text = "\n".join(map(describe, request.tools)) or layer.fallback
-    if not text:
-        return nothing(layer, warnings=warnings)
-    section = piece(layer, text, title=title, why="how tools are used", stability=Stability.STATIC)
-    return under_title(layer, [section], warnings=warnings)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDocsOptions(Options):
+    path: str = ""
+    default_docs: bool = True
+    fallback: str = ""
+    reload: Reload | None = None
+
+
+async def offer(request: BuildRequest, options: ToolDocsOptions) -> Offer:
+    files = await request.read(options.path, reload=options.reload) if options.path else []
+    text, title = (files[0].text or "").strip() if files else "", options.path
+    if not text and options.default_docs:
+        text, title = "\n".join(map(describe, request.tools)) or options.fallback, "built-in text"
+    return Offer(
+        pieces=pieces([(text, title)] if text else [], why="how tools are used", stability=Stability.STATIC),
+        warnings=tuple(file.warning for file in files if file.warning),
+    )
 
 
 def describe(tool: ToolDefinition) -> str:
-    """One tool in a few lines: what it does, its parameters, and a call of it."""
+    """Describe a tool in a few lines: what it does, its parameters, and a call of it."""
     about = f": {one_line(tool.description)}" if tool.description else ""
     lines = [f"- {one_line(tool.name)}{about}"]
     properties = tool.parameters.get("properties")
     required = tool.parameters.get("required")
     required = required if isinstance(required, list | tuple) else ()
     properties = properties if isinstance(properties, Mapping) else {}
-    for name, given in properties.items():
-        schema = given if isinstance(given, Mapping) else {}
+    for name, value in properties.items():
+        schema = value if isinstance(value, Mapping) else {}
         need = "required" if name in required else "optional"
         meaning = f": {one_line(str(schema['description']))}" if schema.get("description") else ""
         lines.append(f"  - {one_line(str(name))} ({_type(schema)}, {need}){meaning}")

@@ -1,21 +1,13 @@
-"""Rules about tool calls, told to the model."""
+"""Rules about tool calls, as the model reads them."""
 
 from __future__ import annotations
 
-from weft.sources.base import Request, nothing, piece, under_title
-from weft.types.recipe import Layer
+from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.section import Offer, Stability
 
 
-async def offer(request: Request, layer: Layer) -> Offer:
-    """The title, a blank line, and one bullet per rule: what must come first is said first."""
+async def offer(request: BuildRequest, options: Options) -> Offer:
+    """Offer one bullet per rule; those about the first call come first."""
     rules = sorted(request.tool_rules, key=lambda rule: rule.kind != "start_constraint")
-    if not rules:
-        return nothing(layer)
-    pieces = [
-        piece(
-            layer, f"- {rule.sentence()}", title=rule.tool, why="a rule for tools", stability=Stability.STATIC
-        )
-        for rule in rules
-    ]
-    return under_title(layer, pieces, intro=f"{layer.title}\n\n" if layer.title else "")
+    texts = [(f"- {rule.sentence()}", rule.tool) for rule in rules]
+    return Offer(pieces=pieces(texts, why="a rule for tools", stability=Stability.STATIC), title_end="\n\n")

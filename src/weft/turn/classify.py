@@ -1,7 +1,7 @@
-"""Classify and route: a fast model says whether a message is answered directly or needs several steps.
+"""Routing: a fast model classifies each message, as answered directly or in several steps.
 
-Off unless it is switched on: it costs one short call for every message. Whatever goes wrong with that call,
-the message is answered directly.
+It is off by default, because it costs one short call for every message. If that call fails, the message is
+answered directly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RouteSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The model that answers, if it is not the provider's own, and the steps that led to it."""
+    """The model that answers, if it is not the provider's, and the steps for which it was chosen."""
 
     model: str = ""
     steps: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Route:
 
 
 async def route(provider: Provider, message: str, settings: RouteSettings) -> Route:
-    """Which model answers a message."""
+    """Choose the model that answers a message."""
     if not settings.enabled:
         return Route()
     steps = await classify(provider, message, model=settings.classifier_model)
@@ -61,25 +61,21 @@ async def route(provider: Provider, message: str, settings: RouteSettings) -> Ro
 
 
 async def classify(provider: Provider, message: str, *, model: str = "") -> tuple[str, ...]:
-    """The steps that a message needs; none if it is answered directly, or if nobody could say."""
+    """Ask a model for the steps that a message needs; none if it is answered directly, or if that fails."""
     context = Context(system_prompt=_TASK, current_message=message, model=model or None)
     try:
-        told = (await complete(provider, context)).text
+        reply = await complete(provider, context)
     except ProviderError as error:
         _log.warning("the message could not be classified, so it is answered directly: %s", error)
         return ()
-    return steps_in(told)
-
-
-def steps_in(text: str) -> tuple[str, ...]:
-    """The steps of an answer that is a numbered list and nothing else; any other answer means DIRECT."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
+    # Any answer but a plain numbered list means DIRECT.
+    lines = [line for line in reply.text.splitlines() if line.strip()]
     steps = [match[1].strip() for line in lines if (match := _STEP.match(line))]
     return tuple(steps) if steps and len(steps) == len(lines) <= _MOST_STEPS else ()
 
 
 def chosen_model(own: ModelInfo, model: str) -> ModelInfo:
-    """A model of a provider by its id, with the window that is known of it; its own one without an id."""
+    """Return a model of a provider by its id, with its known window; without an id the provider's own."""
     if not model or model == own.id:
         return own
     row = known(model)

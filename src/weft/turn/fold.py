@@ -1,12 +1,12 @@
-"""Folding: the older part of a long conversation is shown as a summary of it.
+"""Folding: the older part of a long conversation is shown as a summary.
 
-A summary is a view with the range that it stands for. The log keeps every message, and without the summary
-all of it is shown again.
+A summary names the range of messages that it stands for. The log keeps every message: without the summary
+they are shown again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from weft.context.window import is_complete, open_window
@@ -21,13 +21,10 @@ from weft.types.escape import without_labels
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
-from weft.types.session import Fold, Tail
-
-Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
-"""Makes one summary of an earlier summary, which may be empty, and of what was said after it."""
+from weft.types.session import Fold, Summarizer, Tail
 
 _MOST_CHUNKS = 10
-"""A conversation that is far too long, as after a change to a small model, is folded over several turns."""
+"""The most chunks in one turn. After a change to a small model, a long history takes several turns."""
 _TASK = (
     "You keep the record of a conversation. Write one summary of what is below, in the order in which things "
     "came up. Keep names, numbers, dates, decisions, promises, open questions, and instructions that still "
@@ -39,17 +36,15 @@ _TASK = (
 def to_fold(
     tail: Tail, rule: HistoryRule, limits: ModelContextLimits, *, per_message: int, before: Fold | None
 ) -> int:
-    """The number of the last message that should be in the summary; that of the last fold if no more should.
+    """Return the number of the last message that should be in the summary.
 
-    So much is left that the next turns have room to grow: two thirds of the limits. Without a limit of its
-    own the history may fill the window.
+    A history within its limits needs no more than the last fold. Otherwise two thirds of the limits are left
+    to the messages, so that the next turns have room to grow. Without a limit of its own the history may fill
+    the window.
     """
     most = limits.ceiling if limits.history_tokens is None else limits.history_tokens
-    rule = replace(
-        rule,
-        strategy="truncate",
-        keep_recent=len(tail.entries) if rule.max_messages is None else max(1, rule.max_messages * 2 // 3),
-    )
+    recent = len(tail.entries) if rule.max_messages is None else max(1, rule.max_messages * 2 // 3)
+    rule = replace(rule, strategy="truncate", keep_recent=recent)
     window = open_window(tail, rule, history_tokens=most, per_message=per_message)
     if not window.limited_by:
         return before.last if before else 0
@@ -58,36 +53,34 @@ def to_fold(
 
 async def fold(
     log: MessageLog, session_id: str, *, before: Fold | None, last: int, rule: HistoryRule, by: Summarizer
-) -> Fold | None:
-    """Fold what comes up to a message into the summary, a chunk of whole exchanges at a time.
+) -> None:
+    """Fold the messages up to `last` into the summary, a chunk of whole exchanges at a time.
 
-    What is more than some chunks is left for the next turn: the person waits for an answer. Each chunk is
-    kept as soon as it is there: what was paid for once is not asked for again.
+    The person waits for an answer, so a turn folds a few chunks only. Each is stored at once: a summary that
+    was paid for is not asked for again.
 
     Raises:
-        ProviderError: the model gave no summary. What was folded before that stays folded.
+        ProviderError: the model gave no summary. Earlier chunks stay folded.
     """
-    newest = before
+    newest = before or Fold(last=0, text="")
     for _ in range(_MOST_CHUNKS):
-        start = newest.last if newest else 0
-        if start >= last:
+        if newest.last >= last:
             break
-        end, chunk = await _chunk(log, session_id, start, last, rule.chunk_size)
-        batches = [message for batch in _batches(chunk) if is_complete(batch) for message in batch]
-        text = newest.text if newest else ""
-        if batches:
-            text = (await by(text, batches)).strip()
+        end, chunk = await _chunk(log, session_id, newest.last, last, rule.chunk_size)
+        text = newest.text
+        ended = [message for exchange in _exchanges(chunk) if is_complete(exchange) for message in exchange]
+        if ended:
+            text = (await by(text, ended)).strip()
             if not text:
                 raise ProviderError("The model gave an empty summary: the history is cut this time.")
         newest = Fold(last=end, text=text)
         await log.add_fold(session_id, newest)
-    return newest
 
 
 async def _chunk(
     log: MessageLog, session_id: str, start: int, last: int, size: int
 ) -> tuple[int, list[Message]]:
-    """About so many messages behind a number, up to the end of an exchange; and the number of the last."""
+    """Return about `size` messages after `start`, up to the end of an exchange, and the last one's number."""
     chunk = await log.between(session_id, start + 1, min(start + size, last))
     end = start + len(chunk)
     while end < last:
@@ -99,42 +92,38 @@ async def _chunk(
     return end, chunk
 
 
-def _batches(messages: Sequence[Message]) -> list[list[Message]]:
-    batches: list[list[Message]] = []
+def _exchanges(messages: Sequence[Message]) -> list[list[Message]]:
+    exchanges: list[list[Message]] = []
     for message in messages:
-        if message.role == "user" or not batches:
-            batches.append([])
-        batches[-1].append(message)
-    return batches
+        if message.role == "user" or not exchanges:
+            exchanges.append([])
+        exchanges[-1].append(message)
+    return exchanges
 
 
 async def nobody(before: str, messages: Sequence[Message]) -> str:
-    """Stands where no model may be asked and nothing may be written: a look at the context."""
+    """Refuse to summarize: a preview of a context asks no model and writes nothing."""
     raise ProviderError("a look at the context asks no model.")
 
 
 def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
-    """A model that writes summaries: the one that answers, or another of the same provider."""
+    """Return a summarizer by a model: the provider's own, or another of the same provider."""
     window = chosen_model(provider.info, model).window
 
     async def by(before: str, messages: Sequence[Message]) -> str:
         parts = [f"The summary so far:\n{_within(before, window and window // 4)}"] if before else []
-        told = transcript(messages, max_tokens=window and window // 2)
-        parts.append("What was said" + (" after it:" if before else ":") + "\n" + told)
-        context = Context(
-            system_prompt=_TASK,
-            current_message="\n\n".join(parts),
-            model=model or None,
-        )
+        lines = transcript(messages, max_tokens=window and window // 2)
+        parts.append("What was said" + (" after it:" if before else ":") + "\n" + lines)
+        context = Context(system_prompt=_TASK, current_message="\n\n".join(parts), model=model or None)
         return (await complete(provider, context)).text
 
     return by
 
 
 def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) -> str:
-    """What was said, a line each; what was called and what came of it too.
+    """Write messages as a transcript, a line each, with calls and results.
 
-    Where that is more than so many tokens, every long line is cut, so that the model can read all of them.
+    Where that is more than `max_tokens`, long lines are cut, so that the model reads something of each.
     """
     lines = []
     for message in messages:
@@ -153,7 +142,7 @@ def _within(text: str, max_tokens: int | None) -> str:
 
 
 def shortened(text: str, most: int, *, price: Callable[[str], int]) -> str:
-    """The beginning of a text that costs no more than that."""
+    """Return the longest beginning of a text that costs no more than `most`, about."""
     while text and (cost := price(text)) > most:
         text = text[: min(len(text) * most // cost, len(text) - 1)]
     return text

@@ -1,7 +1,7 @@
-"""Learning from a conversation that is over: what it was about, and what it told about the person.
+"""Learning from a conversation that is over: its summary, and facts about the person.
 
-Each is one question to a model in a throwaway context. Only what the person and the assistant said is read:
-what was recalled, what a tool returned or what a file held never becomes a fact.
+Each is one question to a model in a context of its own. Only the words of the person and of the assistant are
+read: text that was recalled, returned by a tool or read from a file never becomes a fact.
 """
 
 from __future__ import annotations
@@ -36,55 +36,51 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedFact:
-    """Something a person said about themselves; `message` is its place among the messages, from 0."""
+    """A fact that a person said about themselves; `message` is the position of their message, from 0."""
 
     key: str
     value: str
     message: int
 
 
-async def summarise(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> str:
-    """What a conversation was about. It never fails: without a model it says how long it was."""
-    said = spoken(messages)
-    if not said:
+async def summarize(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> str:
+    """Summarize a conversation. If the model fails, the summary is the number of messages."""
+    lines = _spoken(messages)
+    if not lines:
         return EMPTY
+    text = ""
     try:
-        reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{said}"))
+        reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"))
+        text = " ".join(reply.text.split())
     except ProviderError as error:
         _log.warning("a conversation could not be summarised: %s", error)
-        return unavailable(messages)
-    return " ".join(reply.text.split()) or unavailable(messages)
+    return text or f"({len(messages)} messages, summary unavailable)"
 
 
 async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> list[LearnedFact]:
-    """What a person said about themselves, each with the message in which they did.
+    """Ask a model for what a person said about themselves, and keep the facts that they really said.
 
     Raises:
         ProviderError: the model could not be asked.
     """
-    said = spoken(messages)
-    if not said:
+    lines = _spoken(messages)
+    if not lines:
         return []
-    reply = await complete(provider, recipe.one_shot(f"{FACTS_PROMPT}\n\n{said}"))
-    return facts_in(reply.text, messages)
-
-
-def facts_in(text: str, messages: Sequence[Message]) -> list[LearnedFact]:
-    """The facts of an answer that are worth keeping and that the person really said."""
-    found: dict[str, LearnedFact] = {}
-    for line in text.splitlines():
+    reply = await complete(provider, recipe.one_shot(f"{FACTS_PROMPT}\n\n{lines}"))
+    facts: dict[str, LearnedFact] = {}
+    for line in reply.text.splitlines():
         match = _LINE.match(line)
         if match is None:
             continue
         key, value = match[1].strip("`* ").lower().replace(" ", "_"), match[2].strip("`* ")
         source = _source(value, messages)
         if source is not None and problem_with(key, value, by_model=True) is None:
-            found[key] = LearnedFact(key=key, value=value, message=source)
-    return list(found.values())
+            facts[key] = LearnedFact(key=key, value=value, message=source)
+    return list(facts.values())
 
 
-def spoken(messages: Sequence[Message]) -> str:
-    """What the two sides said themselves, a line each: no calls, no results, nothing of ours."""
+def _spoken(messages: Sequence[Message]) -> str:
+    """Write a transcript of what the two sides said: no calls, no results, no notes of ours."""
     return transcript(
         [
             replace(message, tool_calls=())
@@ -96,12 +92,8 @@ def spoken(messages: Sequence[Message]) -> str:
     )
 
 
-def unavailable(messages: Sequence[Message]) -> str:
-    return f"({len(messages)} messages, summary unavailable)"
-
-
 def _source(value: str, messages: Sequence[Message]) -> int | None:
-    """The newest message of the person that holds most of the value's words, and at least half of them."""
+    """Find the newest message of the person with the most words of a value, at least half of them."""
     wanted = set(words(value))
     best, where = 0, None
     for at, message in enumerate(messages):

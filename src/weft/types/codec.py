@@ -1,7 +1,8 @@
 """Frozen values to JSON and back, and TOML tables to values, by their type hints.
 
 A field that still has its default is not written, and a missing field gets its default. Properties named in
-a class's `DERIVED` are written for readers and ignored on load. Unknown keys are ignored in what programs
+a class's `DERIVED` are written for readers and ignored on load. The field that a class names as its `REST`
+holds the keys that no other field has. Unknown keys are ignored in what programs
 exchange (`unknown="ignore"`) and refused in what people write (`unknown="refuse"`, with a "did you mean").
 """
 
@@ -90,6 +91,8 @@ def to_dict(value: Any) -> Any:
         }
         if isinstance(value, Tagged):
             data = {"kind": cls.kind, **data}
+        if rest := getattr(cls, "REST", ""):
+            data |= to_dict(getattr(value, rest))
         return data | {name: to_dict(getattr(value, name)) for name in getattr(cls, "DERIVED", ())}
     if isinstance(value, Enum):
         return value.value
@@ -141,7 +144,9 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 @cache
 def _fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of a dataclass that have a JSON form, by their names in it."""
-    return {key(field): field for field in dataclasses.fields(cls) if not field.metadata.get("private")}
+    rest = getattr(cls, "REST", "")
+    public = [field for field in dataclasses.fields(cls) if not field.metadata.get("private")]
+    return {key(field): field for field in public if field.name != rest}
 
 
 @cache
@@ -160,7 +165,9 @@ class _Loader:
             raise self.error(f"{where} must be a table of named values, not {kind_name(data)}.")
         known: Any = cls
         fields, hints, values = _fields(known), _hints(known), {}
-        if self.unknown == "refuse":
+        if rest := getattr(cls, "REST", ""):
+            values[rest] = {name: item for name, item in data.items() if name not in fields}
+        elif self.unknown == "refuse":
             for name in data:
                 if name not in fields:
                     raise self.error(f"{where} has an unknown key {name!r}: {did_you_mean(name, fields)}")

@@ -1,4 +1,4 @@
-"""The context: all that a model sees in one request, and the forms in which it can be shown."""
+"""The context: everything that a model sees in one request, and the forms in which it can be written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Form = Literal["single", "parts", "messages"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextNeeds:
-    """Which costly layers this message needs. A signal inside the program: it has no JSON form."""
+    """Which costly layers this message needs. It is used inside the program only and has no JSON form."""
 
     recall: bool = True
     pending_tasks: bool = True
@@ -30,13 +30,12 @@ class ContextNeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context(Json):
-    """Everything one request shows a model, before it is written for a vendor.
+    """Everything that one request shows a model, before it is written for a vendor.
 
-    `current_message` is the raw text; `turn_text` is what the recipe shows right before it. `steps` is what
-    the turn did since: calls and their results, behind the message. `tagged` says that sections carry tags
-    of ours, so that tags inside messages must be made harmless in every form.
-    The receipt and the `blocks` whose sections are shown take no part in equality: they tell how the context
-    came about, not what it is. The blocks have no JSON form.
+    `current_message` is the raw text; the recipe shows `turn_text` right before it. `steps` are the calls and
+    results of the turn so far, after the message. `tagged` means that sections have tags of ours: tags inside
+    messages are then escaped in every form. The receipt and the visible `blocks` take no part in equality:
+    they describe how the context came about. The blocks have no JSON form.
     """
 
     system_prompt: str = field(default="", metadata={"always": True})
@@ -61,29 +60,29 @@ class Context(Json):
 
     @classmethod
     def new(cls, message: str) -> Context:
-        """A one-shot context: Weft's short prompt, no history, the message."""
+        """Return a one-shot context: Weft's short prompt, no history, the message."""
         return cls(system_prompt=ONE_SHOT_PROMPT, current_message=message)
 
     @property
     def turn_text(self) -> str:
-        """What is shown with the message: the turn's own sections, separated by blank lines."""
+        """The sections of this turn, which are shown with the message, separated by blank lines."""
         return "\n\n".join(s.text for s in self.sections if s.place == Place.MESSAGE)
 
     def to_prompt_string(self) -> str:
-        """Flat text for programs that take one string: labelled sections with a blank line between.
+        """Write flat text for programs that take one string: labeled parts with a blank line between.
 
-        A role label at the start of a line is always ours: in content it gains a backslash.
+        A role label at the start of a line is always ours: in content it gets a backslash.
         """
         parts = [("System", self.system_prompt)] if self.system_prompt else []
         parts += [("User" if m.role == "user" else "Assistant", m.content) for m in self._messages()]
         return "\n\n".join(f"[{label}]\n{without_labels(text)}" for label, text in parts)
 
     def to_api_messages(self) -> tuple[str, list[Message]]:
-        """The system prompt, and apart from it the history, the message, and what was done since."""
+        """Return the system prompt, and apart from it the history, the message and the steps."""
         return self.system_prompt, self._messages()
 
     def to_messages(self) -> list[Message]:
-        """One list: the system message (in form "messages" one per section), history, the message."""
+        """Return one list: the system message (in form "messages" one per section), history, the message."""
         texts = [self.system_prompt]
         if self.form == "messages":
             texts = [s.text for s in self.sections if s.place == Place.SYSTEM] or texts
@@ -91,14 +90,14 @@ class Context(Json):
         return system + self._messages()
 
     def to_json(self, *, receipt: bool = False) -> str:
-        """JSON with sections and tools, and on request with the receipt."""
+        """Write JSON with sections and tools, and on request with the receipt."""
         data = to_dict(self)
         if not receipt:
             data.pop("receipt", None)
         return dump_json(data)
 
     def _messages(self) -> list[Message]:
-        """All messages as they are sent: tags made harmless, the turn's sections in front of the message."""
+        """Return all messages as they are sent: tags escaped, the turn's sections in front of the message."""
         history, steps, text = list(self.history), list(self.steps), self.current_message
         if self.tagged:
             history, steps = list(map(_without_tags, history)), list(map(_without_tags, steps))

@@ -1,8 +1,8 @@
-"""The receipt: what a turn showed, what lost its place, and why."""
+"""The receipt: what a context shows, what was left out, and why."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.types.codec import Json
@@ -10,10 +10,10 @@ from weft.types.codec import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptItem(Json):
-    """One decision: something was shown, or was not.
+    """One decision: something is shown, or is not.
 
-    History is not listed message by message: a kept or dropped stretch is one item whose `span` names
-    the first and the last message, counted from 1.
+    The history is not listed message by message: a stretch of it is one item, whose `span` has the numbers of
+    its first and last message, counted from 1.
     """
 
     layer: str
@@ -29,7 +29,7 @@ class ReceiptItem(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage(Json):
-    """What the provider says a request cost, in its own tokens."""
+    """The cost of a request as the provider counts it, in its own tokens."""
 
     input_tokens: int
     output_tokens: int
@@ -38,12 +38,12 @@ class Usage(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt(Json):
-    """Accounts for every token of one context and for everything left out.
+    """The account of every token of one context, and of everything that was left out.
 
-    `total_tokens`, `by_layer` and `over_limit` follow from the items, so that they can never disagree.
-    `errors` tells what went wrong with the request after it was built. `usage` is that of all requests in
-    which the message was answered, without those that sorted it or folded the history; `ratio` tells how
-    many of the model's tokens one of ours was.
+    `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. `errors`
+    lists what went wrong with the request after it was built. `usage` adds up all requests that answered the
+    message, without those that classified it or folded the history. `ratio` is the number of the model's
+    tokens that one of ours was.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -57,7 +57,7 @@ class Receipt(Json):
     provider: str = ""
     model: str = ""
     provider_reason: str = ""
-    usage: Usage | None = field(default=None)
+    usage: Usage | None = None
     ratio: float | None = None
 
     @property

@@ -1,7 +1,7 @@
-"""A recipe: how a context is put together, as data.
+"""Recipes: how a context is put together, as data.
 
 A recipe is an ordered list of layers with limits and fixed texts, written in TOML. The five that come
-with Weft are in the folder `recipes`; anyone can write a sixth. `load` is the one place among the plain
+with Weft are in the folder `recipes`; anyone can write a sixth. `load` is the only function among the plain
 values that opens a file.
 """
 
@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from weft.errors import ConfigError, did_you_mean
 from weft.types.codec import Json, from_dict, key, to_dict
 from weft.types.context import ONE_SHOT_PROMPT, Context, Form
-from weft.types.limits import ModelContextLimits
+from weft.types.limits import ContextConfig, ModelContextLimits, RecursiveSummarization, Truncate
 from weft.types.section import Keep, Place
 from weft.types.session import SessionRule
 
@@ -29,30 +29,16 @@ Gate = Literal["always", "keywords", "never"]
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PACKAGED = Path(__file__).parent.parent / "recipes"
-_OFFERED = {"source", "keep", "share", "max_tokens"}
-_LISTED = _OFFERED | {"title", "tag"}
-KEYS_OF_LAYERS: dict[str, set[str]] = {
-    "instructions": _OFFERED | {"files", "fallback", "missing", "suffix", "reload"},
-    "bootstrap": _LISTED,
-    "blocks": _OFFERED | {"kind", "include_descriptions", "include_schemas"},
-    "facts": _LISTED,
-    "summaries": _LISTED | {"limit"},
-    "recall": _LISTED | {"limit", "max_chars"},
-    "tasks": _LISTED,
-    "memory_file": _LISTED | {"path", "max_entries", "reload"},
-    "skills": _LISTED | {"mode", "reload"},
-    "tool_docs": _LISTED | {"path", "default_docs", "fallback", "reload"},
-    "activity": _LISTED | {"limit"},
-    "tool_rules": _OFFERED | {"title"},
-    "history": {"source", "share"},
-    "message": {"source"},
-}
-"""Which keys a layer may have, by its source. A key that would do nothing is not allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer(Json):
-    """One place in a recipe, filled by one source. Which options count depends on the source."""
+    """One place in a recipe, filled by one source.
+
+    `options` holds the keys that only this source knows, as they are written. A builder checks them.
+    """
+
+    REST: ClassVar = "options"
 
     source: str
     keep: Keep = Keep.PREFERRED
@@ -60,20 +46,7 @@ class Layer(Json):
     tag: str = ""
     share: float = 0.0
     max_tokens: int | None = None
-    reload: Reload | None = None
-    files: tuple[str, ...] = ()
-    path: str = ""
-    fallback: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)
-    suffix: str = ""
-    mode: SkillsMode = "full"
-    max_entries: int | None = None
-    max_chars: int = 200
-    limit: int | None = None
-    kind: Literal["core", "working"] = "core"
-    include_descriptions: bool = True
-    include_schemas: bool = False
-    default_docs: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def gives_way(self) -> bool:
@@ -83,7 +56,7 @@ class Layer(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRule(Json):
-    """Which part of the history is shown, and where it may be cut."""
+    """The rule for which part of the history is shown, and where it may be cut."""
 
     max_messages: int | None = None
     max_tokens: int | None = None
@@ -94,10 +67,22 @@ class HistoryRule(Json):
     summarization_model: str = ""
     roles: tuple[str, ...] = ("system", "user", "assistant", "tool")
 
+    def overridden(self, config: ContextConfig) -> HistoryRule:
+        """Return the rule with what the caller of a build sets over it."""
+        cap = config.max_messages_cap
+        rule = self if cap is None else replace(self, max_messages=cap)
+        match config.compression_strategy:
+            case None:
+                return rule
+            case Truncate(keep_recent=keep_recent):
+                return replace(rule, strategy="truncate", keep_recent=keep_recent)
+            case RecursiveSummarization(chunk_size=chunk_size, summarization_model=model):
+                return replace(rule, strategy="summarize", chunk_size=chunk_size, summarization_model=model)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsRule(Json):
-    """Which of Weft's own tools are offered, and how many rounds of calls a turn may have."""
+    """The rule for which of Weft's own tools are offered, and how many rounds of calls a turn has."""
 
     builtin: tuple[Literal["memory", "tasks", "results"], ...] = ()
     max_rounds: int = 25
@@ -105,7 +90,10 @@ class ToolsRule(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(Json):
-    """How one kind of assistant builds its context. See `docs/reference/recipes.md` for every key."""
+    """How one kind of assistant builds its context. See `docs/reference/recipes.md` for every key.
+
+    `file` is where it was read from, for error messages.
+    """
 
     name: str
     description: str = ""
@@ -127,13 +115,19 @@ class Recipe(Json):
     session: SessionRule = SessionRule()
     tools: ToolsRule = ToolsRule()
     layers: tuple[Layer, ...]
+    file: str = field(default="", compare=False, repr=False, metadata={"private": True})
 
     def __post_init__(self) -> None:
         check(self)
 
+    @property
+    def where(self) -> str:
+        """The recipe in the words of an error message: its file, or its name."""
+        return self.file or f"recipe {self.name!r}"
+
     @staticmethod
     def load(source: str | Path) -> Recipe:
-        """A recipe by its name, or from a TOML file.
+        """Load a recipe by its name, or from a TOML file. Sources check their options when one is used.
 
         Raises:
             ConfigError: no such recipe, or the file is not a valid one.
@@ -146,11 +140,11 @@ class Recipe(Json):
         return parse(read_recipe_text(path), where=str(path))
 
     def one_shot(self, message: str) -> Context:
-        """This recipe's short prompt with one message and nothing else."""
+        """Return this recipe's short prompt with one message and nothing else."""
         return Context(system_prompt=self.one_shot_prompt, current_message=message, form=self.form)
 
     def replace(self, **changes: Any) -> Recipe:
-        """A copy with other values, by the names people use for them.
+        """Return a copy with other values, by the names people use for them.
 
         A value for a layer that the recipe does not have changes nothing.
 
@@ -177,8 +171,13 @@ class Recipe(Json):
         return from_dict(Recipe, data, where=f"recipe {self.name!r}", error=ConfigError)
 
     def layer(self, source: str) -> Layer | None:
-        """The first layer that this source fills."""
+        """Return the first layer that this source fills."""
         return next((layer for layer in self.layers if layer.source == source), None)
+
+    def option(self, source: str, name: str) -> Any:
+        """Return an option of the first layer of a source; None without such a layer or option."""
+        layer = self.layer(source)
+        return layer.options.get(name) if layer is not None else None
 
     @property
     def history_at(self) -> int:
@@ -187,17 +186,17 @@ class Recipe(Json):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where each layer is shown: before the history with the instructions, after it with the message."""
+        """The place of each layer: before the history with the instructions, after it with the message."""
         history = self.history_at
         return tuple(Place.MESSAGE if at > history else Place.SYSTEM for at in range(len(self.layers)))
 
     @property
     def tagged(self) -> bool:
-        """Whether sections of this recipe carry tags of ours."""
+        """Whether sections of this recipe have tags of ours."""
         return any(layer.tag or layer.source == "blocks" for layer in self.layers)
 
     def order_of_giving_way(self) -> tuple[int, ...]:
-        """Which layers lose their place first, by position: as written, history, `if_room`, `preferred`."""
+        """Return which layers lose their place first: `give_way`, history, `if_room`, then `preferred`."""
         backwards = [(at, self.layers[at]) for at in reversed(range(len(self.layers)))]
         soft = [(at, layer) for at, layer in backwards if layer.gives_way]
         order = [at for source in self.give_way for at, layer in soft if layer.source == source]
@@ -207,8 +206,8 @@ class Recipe(Json):
         return tuple(dict.fromkeys(order))
 
     def _key(self, name: str) -> str:
-        """What one of the recipe's own values is called in TOML."""
-        own = {f.name: key(f) for f in fields(self)} | {"one_shot": "one_shot"}
+        """Return the name in TOML of one of the recipe's own values."""
+        own = {f.name: key(f) for f in fields(self) if f.name != "file"} | {"one_shot": "one_shot"}
         if name not in own:
             known = own | _PART_VALUES | _LAYER_VALUES
             raise ConfigError(f"A recipe has no value {name!r}: {did_you_mean(name, known)}")
@@ -226,16 +225,16 @@ _LAYER_VALUES = {
     "skills_mode": ("skills", "mode"),
     "max_memory_entries": ("memory_file", "max_entries"),
 }
-"""Values inside a part or a layer of a recipe, by the names under which they can be replaced."""
+"""Where `Recipe.replace` finds values inside a part or a layer, by the names people use for them."""
 
 
 def packaged() -> tuple[str, ...]:
-    """The names of the recipes that come with Weft."""
+    """Return the names of the recipes that come with Weft."""
     return tuple(sorted(path.stem for path in _PACKAGED.glob("*.toml")))
 
 
 def packaged_text(name: str) -> str:
-    """A packaged recipe as it is written."""
+    """Return the TOML of a packaged recipe."""
     return read_recipe_text(_PACKAGED / f"{name}.toml")
 
 
@@ -247,7 +246,7 @@ def _is_file(path: Path) -> bool:
 
 
 def read_recipe_text(path: Path) -> str:
-    """The text of a recipe's file. Raises ConfigError."""
+    """Read the text of a recipe's file. Raises ConfigError."""
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:
@@ -265,46 +264,29 @@ def _load_packaged(name: str) -> Recipe:
 
 
 def parse(text: str, *, where: str) -> Recipe:
-    """A recipe from TOML text.
+    """Parse a recipe from TOML text.
 
     Raises:
-        ConfigError: naming the key and what would be right.
+        ConfigError: it names the key and what would be right.
     """
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{where} is not valid TOML: {error}.") from error
-    if isinstance(data.get("layers"), list):
-        for at, layer in enumerate(data["layers"]):
-            _check_layer_keys(layer, f"{where}.layers[{at}]")
-    return from_dict(Recipe, data, where=where, unknown="refuse", error=ConfigError)
-
-
-def _check_layer_keys(layer: Any, where: str) -> None:
-    if not isinstance(layer, dict) or "source" not in layer:
-        raise ConfigError(f"{where} lacks the key 'source': {did_you_mean('', KEYS_OF_LAYERS)}")
-    source = str(layer["source"])
-    if source not in KEYS_OF_LAYERS:
-        raise ConfigError(f"{where}.source cannot be {source!r}: {did_you_mean(source, KEYS_OF_LAYERS)}")
-    known = KEYS_OF_LAYERS[source]
-    for name in layer:
-        if name not in known:
-            raise ConfigError(f"{where} ({source}) has an unknown key {name!r}: {did_you_mean(name, known)}")
+    recipe = from_dict(Recipe, data, where=where, unknown="refuse", error=ConfigError)
+    return replace(recipe, file=where)
 
 
 def check(recipe: Recipe) -> None:
-    """See that the parts of a recipe agree with each other.
+    """Check that the parts of a recipe agree with each other.
 
     Raises:
-        ConfigError: a layer is missing or unknown, or numbers cannot be met.
+        ConfigError: a layer is missing, or numbers cannot be met.
     """
     where = f"recipe {recipe.name!r}"
     if not recipe.name.strip():
         raise ConfigError("A recipe must have a name: receipts call it by that.")
     sources = [layer.source for layer in recipe.layers]
-    for source in sources:
-        if source not in KEYS_OF_LAYERS:
-            raise ConfigError(f"{where} has a layer {source!r}: {did_you_mean(source, KEYS_OF_LAYERS)}")
     if sources.count("history") != 1 or sources.count("message") != 1 or sources[-1] != "message":
         raise ConfigError(f"{where} must have one 'history' layer, and one 'message' layer as its last.")
     soft = {layer.source for layer in recipe.layers if layer.gives_way}
@@ -328,7 +310,6 @@ def _check_numbers(recipe: Recipe, where: str) -> None:
     counts: list[float | None] = [history.max_messages, history.max_tokens, history.keep_recent]
     counts.append(history.chunk_size - 1)
     counts += [recipe.session.idle_minutes, recipe.tools.max_rounds]
-    for layer in recipe.layers:
-        counts += [layer.max_entries, layer.limit, layer.max_tokens, layer.max_chars]
+    counts += [layer.max_tokens for layer in recipe.layers]
     if any(number is not None and number < 0 for number in counts) or not 0 <= recipe.ttl_seconds < inf:
         raise ConfigError(f"{where} has a limit below zero: use zero for none, or leave it out.")

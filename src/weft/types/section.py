@@ -1,15 +1,15 @@
-"""What sources offer: sections, and the offer that holds them together."""
+"""What sources offer, and the sections that are shown."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from weft.types.codec import Json
 
 
 class Keep(StrEnum):
-    """How hard a section holds its place when room is short."""
+    """How long a section stays when room is short."""
 
     ALWAYS = "always"
     PREFERRED = "preferred"
@@ -36,7 +36,7 @@ class Origin(StrEnum):
 
 
 class Place(StrEnum):
-    """Where a section is shown: with the instructions, or with the message."""
+    """The part of a request that shows a section: the instructions, or the message."""
 
     SYSTEM = "system"
     MESSAGE = "message"
@@ -63,8 +63,22 @@ class Section(Json):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A text that a source offers. The engine shows it as a section, alone or joined with others.
+
+    The defaults suit a text of which nothing is known: it is imported, and may differ in every turn.
+    """
+
+    text: str
+    title: str = ""
+    why: str = ""
+    stability: Stability = Stability.TURN
+    origin: Origin = Origin.IMPORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """Something a source found but did not offer, with its price: a memory beyond the limit, say."""
+    """Something a source has but does not offer, with its price: a memory beyond the limit, say."""
 
     title: str
     tokens: int
@@ -76,16 +90,16 @@ class Withheld:
 class Offer:
     """What one source offers for one layer of a recipe.
 
-    `pieces` stand in the order in which they are shown; `worth` has one number per piece, and the piece
-    worth least gives way first (none given: the last one first). With `join` they are written as one
-    section, `head` + pieces + `tail`; without it each piece is a section of its own.
+    `pieces` are in the order in which they are shown. `worth` has one number per piece, and the piece worth
+    least gives way first; without numbers the last one does. With `join` the pieces become one section
+    under the layer's title and `title_end`, or under `intro` in their place. With `join=None` each piece is
+    a section of its own.
     """
 
-    layer: str
-    pieces: tuple[Section, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     worth: tuple[float, ...] = ()
-    head: str = ""
-    join: str | None = None
-    tail: str = ""
+    join: str | None = "\n"
+    intro: str | None = None
+    title_end: str = "\n"
     withheld: tuple[Withheld, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()

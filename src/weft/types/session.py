@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from weft.types.message import Message
+
+Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
+"""Writes one summary of an earlier summary, which may be empty, and of the messages after it."""
 
 _MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
