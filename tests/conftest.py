@@ -1,12 +1,14 @@
-"""What holds for every test: nobody talks to the network. And the database itself, for tests that need it."""
+"""Fixtures for every test: no network, a home of its own, a store, and the database behind it."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+
+import weft
 
 _connect = socket.socket.connect
 
@@ -36,6 +38,20 @@ def sql(tmp_path: Path) -> Callable[..., list[tuple[Any, ...]]]:
         return rows
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give every test a home of its own, so that none touches the home of the person who runs it."""
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
+    """Open a store in a file of its own."""
+    async with await weft.open(tmp_path / "weft.db") as opened:
+        yield opened
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,6 @@ import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
@@ -214,11 +213,6 @@ async def desk(name: str, script: Script, **gateway: Any) -> AsyncIterator[Desk]
             yield Desk(opened, app, model)
     finally:
         await app.close()
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,6 @@ import io
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
-from pathlib import Path
 
 import pytest
 from prompt_toolkit.application import create_app_session
@@ -54,11 +53,6 @@ class Talker(weft.ScriptedProvider):
             raise weft.ProviderError("The network is down: try again.")
         yield weft.TextDelta(f"**{text}**, you say.")
         yield weft.Done(weft.Reply(text=f"**{text}**, you say."))
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 async def chat(talker: Talker, given: AsyncIterator[str], out: Console, err: Console) -> int:

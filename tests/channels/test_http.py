@@ -18,11 +18,6 @@ SECRET = "secret"  # noqa: S105 - it guards nothing
 CHAT = {"model": "weft", "messages": [{"role": "user", "content": "hi"}]}
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
-
-
 def code(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["code"]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -37,11 +36,6 @@ class Asking:
 
     async def respond(self, given: Any, **more: Any) -> Any:
         return await self.client.responses.create(model="weft", input=given, **more)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 @asynccontextmanager

@@ -25,11 +25,6 @@ OMEGA_PROMPT = (
 )
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
-
-
 class Trace(weft.ScriptedProvider):
     """Notes in one list what happens when, on both sides of the gateway."""
 

@@ -1,6 +1,6 @@
 """Pattern's documents: the operations of each schema, when others hear of them, and how they read."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,6 @@ PARTS = weft.CompositeSchema(
 LOG = weft.LogSchema(
     display_limit=2, entry_schema=weft.LogEntrySchema(fields=(weft.FieldDef(name="message"),))
 )
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def made(

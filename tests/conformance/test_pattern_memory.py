@@ -1,7 +1,7 @@
 """Pattern's memory store: blocks, the archive, search, sharing, permissions and what is durable."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,6 @@ CORE, WORKING = weft.BlockType.CORE, weft.BlockType.WORKING
 ARCHIVAL, LOG = weft.BlockType.ARCHIVAL, weft.BlockType.LOG
 BLOCKS, ARCHIVE = weft.SearchContentType.BLOCKS, weft.SearchContentType.ARCHIVAL
 MESSAGES = weft.SearchContentType.MESSAGES
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def held(store: weft.Store, label: str, agent: str = "iris") -> Document:

@@ -1,7 +1,7 @@
 """Pattern's block types and the tables of who may come in, beyond what a context shows of them."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,6 @@ import weft
 from weft.types.delivery import Paired
 
 LOG, CORE, WORKING = weft.BlockType.LOG, weft.BlockType.CORE, weft.BlockType.WORKING
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def test_P15_tokens_and_pairing_codes_are_kept_as_hashes_in_the_one_file(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Sessions and what a person's context is made of: who speaks where, what was said, what is known."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,12 +17,6 @@ NOW = datetime(2026, 11, 15, 20, 30, tzinfo=UTC)
 OMEGA = weft.SessionRule(ignore="conversation", idle_minutes=30)
 CHAI = weft.SessionRule(ignore="sender")
 MINICLAW = weft.SessionRule(id="{channel}_{conversation}")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 def omega(store: weft.Store, session_id: str = "", sender_id: str = "42") -> weft.ContextBuilder:

@@ -2,18 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 import weft
 from weft.config import load_config
 from weft.turn.classify import RouteSettings
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 async def app(

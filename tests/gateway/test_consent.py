@@ -1,17 +1,11 @@
 """A block that wants a person to agree: they are asked where they are, and only their yes changes it."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 import weft
 from wired import Wire, gateway, said
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 def calling(name: str, number: int = 1, **arguments: str) -> weft.Reply:

@@ -1,7 +1,6 @@
 """What goes out: in the order of its place, again where that may help, and never lying about."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +9,6 @@ import weft
 from weft.gateway.deliveries import DOUBTFUL
 from weft.types.envelope import Outbound
 from wired import Echo, Wire, gateway, said
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 class Broken(Wire):

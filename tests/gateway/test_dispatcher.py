@@ -15,11 +15,6 @@ from weft.types.envelope import Outbound
 from wired import Echo, Wire, gateway, said
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
-
-
 async def test_a_message_is_answered_in_its_place_and_it_shows_that_an_answer_comes() -> None:
     wire = Wire()
     async with gateway(Echo(), wire) as (made, _):

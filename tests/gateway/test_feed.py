@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
@@ -37,11 +36,6 @@ def rss(*items: tuple[int, str, str]) -> bytes:
     """A feed of these items, the newest first as feeds have them."""
     told = [ITEM.format(n=n, title=title, text=text) for n, title, text in reversed(items)]
     return RSS.format("".join(told)).encode()
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 @pytest.fixture

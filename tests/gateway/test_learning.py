@@ -1,19 +1,11 @@
 """Learning beside conversations: it neither ends one that goes on nor keeps a server from stopping."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 import weft
 from weft.gateway.background import LearnSettings, learn_from_idle
 from wired import Echo, Wire, gateway, said
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 class SlowToLearn(Echo):

@@ -17,11 +17,6 @@ from wired import said
 NEW = "[Notification of the stream 'notes'] The file a.md is new. Its text is in the block notes/a.md."
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "notes"

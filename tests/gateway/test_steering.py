@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +9,6 @@ import pytest
 import weft
 from weft.types.reply import Event
 from wired import Wire, gateway, said
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 class Busy(weft.ScriptedProvider):

@@ -2,9 +2,6 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-
-import pytest
 
 import weft
 from weft.gateway.background import take_reminders
@@ -14,11 +11,6 @@ TEXT = "look up the tide"
 ACTING = ("telegram",)
 DUE = datetime(2036, 11, 17, 9, tzinfo=UTC)
 LONG_AGO = datetime(2016, 11, 17, 9, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
 
 
 async def order(app: weft.Assistant, due: datetime = DUE, *, repeat: str = "once") -> weft.Store:

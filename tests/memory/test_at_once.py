@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,6 @@ from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
 from weft.store.sqlite.backend import SqliteBackend
 from weft.types.schema import MapSchema, TextSchema, Viewport
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def test_a_handle_outlives_the_cache(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,6 @@ from weft.types.schema import ListSchema, TextSchema, Viewport
 from weft.types.search import SearchContentType, SearchMode, SearchOptions
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def test_a_block_lives_in_the_file(tmp_path: Path) -> None:

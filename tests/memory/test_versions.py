@@ -1,7 +1,6 @@
 """Reads give a version and writes take it as their base: what others wrote in between stays."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,12 +11,6 @@ from hypothesis import given, settings
 import weft
 from weft import Store
 from weft.memory.document import Document
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def read(store: Store, label: str = "notes") -> Document:

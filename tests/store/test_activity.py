@@ -1,6 +1,5 @@
 """What has happened lately, as the store knows it."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,12 +7,6 @@ import pytest
 import weft
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[weft.Store]:
-    async with await weft.open(":memory:") as opened:
-        yield opened
 
 
 async def told(store: weft.Store, agent: str, since: datetime = LONG_AGO, limit: int = 15) -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +19,6 @@ from weft.types.session import Fold
 from samples import assistant, result, user
 
 TEXT = st.text(max_size=30)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def fill(store: weft.Store) -> str:

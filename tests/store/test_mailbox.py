@@ -1,23 +1,15 @@
 """What came in and what must go out is safe before anybody is told."""
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import weft
 from weft.types.envelope import Inbound, Outbound
 
 LATER = time.time() + 10**6
 ALL = ("telegram", "http", "t")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 def inbound(text: str = "hi", external_id: str = "1", channel: str = "telegram") -> Inbound:

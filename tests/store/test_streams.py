@@ -1,20 +1,11 @@
 """What streams have seen is kept with what they told, and holds neither names nor texts."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 import weft
 from weft.types.envelope import Inbound, Seen, notice_id
 
 ONE = Seen(stream="notes", item="one", signature="1", digest="d", times=1, block_id="b1")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 def notice(rest: str = "1") -> Inbound:

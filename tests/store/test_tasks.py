@@ -1,7 +1,7 @@
 """Tasks are told at their time, once, also when nobody was there at that time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,6 @@ import weft
 LISBON = "Europe/Lisbon"
 ALL = ("telegram",)
 END = datetime(2040, 1, 1, tzinfo=UTC).timestamp()
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 def at(text: str, zone: str = LISBON) -> datetime:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,6 @@ from weft.types.envelope import Inbound
 from samples import assistant, user
 
 RECEIPT = weft.Receipt(model="small", ratio=1.25)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def session(store: weft.Store) -> str:

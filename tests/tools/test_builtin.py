@@ -1,7 +1,6 @@
 """Weft's own tools act on the caller's memory, under its permissions."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +12,6 @@ from weft.tools.builtin import memory_tools, result_tools
 from samples import user
 
 IRIS = weft.Caller(agent_id="iris", channel="app", sender_id="me", session_id="s")
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[weft.Store]:
-    async with await weft.open(":memory:") as opened:
-        yield opened
 
 
 async def run(store: weft.Store, name: str, caller: weft.Caller = IRIS, **arguments: Any) -> str:

@@ -1,6 +1,5 @@
 """Tools for tasks act for the caller, in the caller's place and zone."""
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,12 +15,6 @@ EVE = weft.Caller(channel="telegram", sender_id="8", conversation="8")
 
 async def zone_of(sender: str) -> str:
     return "Europe/Lisbon" if sender == "telegram:7" else "UTC"
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[weft.Store]:
-    async with await weft.open(":memory:") as opened:
-        yield opened
 
 
 async def run(store: weft.Store, name: str, caller: weft.Caller = ADA, **arguments: Any) -> str:

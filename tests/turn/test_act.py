@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -11,12 +11,6 @@ import weft
 from weft.tools.registry import Offered
 from weft.turn import act
 from weft.turn.act import ToolLimits, ToolRunner
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[weft.Store]:
-    async with await weft.open(":memory:") as opened:
-        yield opened
 
 
 def call(name: str, n: int = 0, **arguments: object) -> weft.ToolCall:

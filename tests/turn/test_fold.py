@@ -1,6 +1,6 @@
 """Folding: the older part of a long conversation is shown as a summary, and the log keeps it all."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -226,12 +226,6 @@ def test_calls_and_results_are_in_the_transcript() -> None:
     ]
 
     assert transcript(said) == "Assistant: Let me look. [called look {'at': 'sea'}]\nlook: waves"
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[weft.Store]:
-    async with await weft.open(":memory:") as opened:
-        yield opened
 
 
 async def test_a_look_at_the_context_folds_nothing(store: weft.Store) -> None:

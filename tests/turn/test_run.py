@@ -1,9 +1,8 @@
 """One turn, from the message to what is remembered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +14,6 @@ from weft.turn.run import Turn, TurnSettings, run_turn
 from weft.types.reply import Event
 
 from samples import user
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
-    async with await weft.open(tmp_path / "weft.db") as opened:
-        yield opened
 
 
 async def turn(provider: weft.ScriptedProvider, store: weft.Store, **more: object) -> Turn:

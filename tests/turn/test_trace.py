@@ -60,11 +60,6 @@ def nothing_is_complained_of(caplog: pytest.LogCaptureFixture) -> Iterator[None]
     assert [record.getMessage() for record in caplog.records if record.name.startswith("opentelemetry")] == []
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
-
-
 @pytest.fixture
 async def app() -> AsyncIterator[weft.Assistant]:
     """An assistant that will call two tools, one of which fails, search, and answer."""
