@@ -133,6 +133,30 @@ def test_a_recipe_whose_source_comes_from_a_package_is_validated_with_its_option
     ]
 
 
+@pytest.mark.parametrize(
+    ("layer", "sentence"),
+    [
+        ('source = "facts"\nlimt = 5', "(facts) has an unknown key 'limt': "),
+        ('source = "recall"\nlimt = 5', "(recall) has an unknown key 'limt': did you mean 'limit'?"),
+        ('source = "tides"', "source cannot be 'tides', which no installed package has in `weft.sources`: "),
+    ],
+)
+def test_a_recipe_with_a_wrong_layer_stops_a_command_before_anything_is_done(
+    installed: dict[str, str], tmp_path: Path, layer: str, sentence: str
+) -> None:
+    path = tmp_path / "mine.toml"
+    ends = '[[layers]]\nsource = "history"\n[[layers]]\nsource = "message"\n'
+    path.write_text(f'name = "mine"\n[limits]\nmax_tokens = 900\n[[layers]]\n{layer}\n{ends}', "utf-8")
+    configure(installed, 'provider = "harbor"')
+
+    done = weft(installed, "ask", "--recipe", str(path), "hi")
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"weft: {path}.layers[0]")
+    assert sentence in done.stderr
+    assert not Path(installed["WEFT_HOME"], "weft.db").exists()
+
+
 def test_a_program_outside_of_ours_adds_a_source_of_its_own(
     installed: dict[str, str], tmp_path: Path
 ) -> None:

@@ -37,15 +37,15 @@ NO_HISTORY = open_window(Tail(), HistoryRule())
 
 
 def test_what_fits_is_left_alone() -> None:
-    found = fitted(shelf(5, 5), shelf(5), window=WINDOW, room=45)
+    result = fitted(shelf(5, 5), shelf(5), window=WINDOW, room=45)
 
-    assert (found.counts, found.cut) == ([0, 2, 1], 0)
+    assert (result.counts, result.cut) == ([0, 2, 1], 0)
 
 
 def test_history_loses_its_oldest_messages_and_only_as_many_as_needed() -> None:
-    found = fitted(shelf(5, 5), window=WINDOW, room=29)
+    result = fitted(shelf(5, 5), window=WINDOW, room=29)
 
-    assert (found.counts, found.cut) == ([0, 2], 2)
+    assert (result.counts, result.cut) == ([0, 2], 2)
 
 
 def test_a_layer_gives_way_only_after_those_before_it_in_the_order() -> None:
@@ -62,9 +62,9 @@ def test_within_a_layer_the_piece_worth_least_goes_first() -> None:
 
 
 def test_a_layer_that_must_be_shown_stays_even_if_that_is_too_much() -> None:
-    found = fitted(shelf(50, soft=False), shelf(5), window=WINDOW, room=10)
+    result = fitted(shelf(50, soft=False), shelf(5), window=WINDOW, room=10)
 
-    assert (found.counts, found.cut) == ([0, 1, 0], 3)
+    assert (result.counts, result.cut) == ([0, 1, 0], 3)
 
 
 def test_a_layer_outside_the_order_is_never_asked() -> None:
@@ -74,15 +74,15 @@ def test_a_layer_outside_the_order_is_never_asked() -> None:
 def test_history_keeps_its_share_while_others_can_give() -> None:
     assert fitted(shelf(5, 5, 5, 5), window=WINDOW, room=30, floor=20).cut == 1
 
-    found = fitted(shelf(5, 5, 5, 5), window=WINDOW, room=25, floor=20)
+    result = fitted(shelf(5, 5, 5, 5), window=WINDOW, room=25, floor=20)
 
-    assert (found.counts, found.cut) == ([0, 1], 1)
+    assert (result.counts, result.cut) == ([0, 1], 1)
 
 
 def test_history_gives_up_its_share_when_nobody_else_can() -> None:
-    found = fitted(shelf(5), window=WINDOW, room=10, floor=20)
+    result = fitted(shelf(5), window=WINDOW, room=10, floor=20)
 
-    assert (found.counts, found.cut) == ([0, 0], 2)
+    assert (result.counts, result.cut) == ([0, 0], 2)
 
 
 def test_a_layer_keeps_its_share_while_others_can_give() -> None:
@@ -96,9 +96,9 @@ def test_a_layer_keeps_its_share_while_others_can_give() -> None:
 def test_a_window_that_cannot_be_cut_costs_others_their_place() -> None:
     uncut = open_window(history(10, 10, 10), HistoryRule(strategy="none"))
 
-    found = fitted(shelf(5, 5), window=uncut, room=35)
+    result = fitted(shelf(5, 5), window=uncut, room=35)
 
-    assert (found.counts, found.cut) == ([0, 1], 0)
+    assert (result.counts, result.cut) == ([0, 1], 0)
 
 
 PRICES = st.lists(st.integers(0, 30), max_size=5)
@@ -111,8 +111,8 @@ def test_everything_fits_or_nothing_is_left_to_give(
     shelves = (shelf(*recalled, floor=floor), shelf(*skills))
     window = open_window(history(*said), HistoryRule())
 
-    found = fitted(*shelves, window=window, room=room, floor=floor)
+    result = fitted(*shelves, window=window, room=room, floor=floor)
 
-    cost = price([shelf(), *shelves], window, found)
-    given_all = found.counts == [0, 0, 0] and found.cut == len(window.cuts) - 1
-    assert cost <= room or given_all
+    cost = price([shelf(), *shelves], window, result)
+    is_empty = result.counts == [0, 0, 0] and result.cut == len(window.cuts) - 1
+    assert cost <= room or is_empty

@@ -147,10 +147,10 @@ def test_the_receipt_adds_up_to_its_parts_and_names_every_drop(made: Materials) 
 
     receipt = context.receipt
     assert receipt is not None
-    kept = [item for item in receipt.items if item.kept]
-    assert receipt.total_tokens == sum(item.tokens for item in kept) == sum(receipt.by_layer.values())
+    visible = [item for item in receipt.items if item.kept]
+    assert receipt.total_tokens == sum(item.tokens for item in visible) == sum(receipt.by_layer.values())
     assert sum(s.tokens for s in context.sections) == sum(
-        item.tokens for item in kept if item.layer not in ("history", "message", "tools", "framing")
+        item.tokens for item in visible if item.layer not in ("history", "message", "tools", "framing")
     )
     shown = sum(len(pieces) for pieces in plan(made).visible)
     dropped = [item for item in receipt.items if not item.kept and item.layer != "history"]

@@ -58,7 +58,7 @@ def finder(store: SqliteBackend, embedder: Topics | None = None) -> Finder:
     return Finder(store.search, store.vectors, embedder)
 
 
-async def found(finder: Finder, query: str, options: SearchOptions, scope: Scope = IRIS) -> list[str]:
+async def hits(finder: Finder, query: str, options: SearchOptions, scope: Scope = IRIS) -> list[str]:
     return [hit.content for hit in await finder.search(query, scope, options)]
 
 
@@ -67,10 +67,10 @@ async def test_meaning_finds_what_has_no_word_in_common(store: SqliteBackend) ->
     await store.archive.insert("iris", "Green tea at noon")
     by_meaning = finder(store, Topics())
 
-    assert await found(by_meaning, "which boat", SearchOptions(mode=SearchMode.FTS)) == []
-    assert (await found(by_meaning, "which boat", VECTOR))[0] == "The ship leaves at seven"
-    assert (await found(by_meaning, "which boat", HYBRID))[0] == "The ship leaves at seven"
-    assert (await found(by_meaning, "which boat", SearchOptions()))[0] == "The ship leaves at seven"
+    assert await hits(by_meaning, "which boat", SearchOptions(mode=SearchMode.FTS)) == []
+    assert (await hits(by_meaning, "which boat", VECTOR))[0] == "The ship leaves at seven"
+    assert (await hits(by_meaning, "which boat", HYBRID))[0] == "The ship leaves at seven"
+    assert (await hits(by_meaning, "which boat", SearchOptions()))[0] == "The ship leaves at seven"
 
 
 async def test_a_hit_says_how_it_was_found_and_what_its_score_is_made_of(store: SqliteBackend) -> None:
@@ -122,7 +122,7 @@ async def test_each_text_is_embedded_once_and_again_only_when_it_changes(store: 
     assert await by_meaning.catch_up() == 1
 
     assert embedder.asked == ["a boat", "some tea", "a storm"]
-    assert sorted(await found(by_meaning, "vessel", VECTOR)) == ["a storm", "some tea"]
+    assert sorted(await hits(by_meaning, "vessel", VECTOR)) == ["a storm", "some tea"]
 
 
 async def test_another_embedder_starts_anew(store: SqliteBackend) -> None:
@@ -133,7 +133,7 @@ async def test_another_embedder_starts_anew(store: SqliteBackend) -> None:
     assert await finder(store, other).catch_up() == 1
     await store.vectors.keep("one", [(1, b"late")])
 
-    assert await found(finder(store, other), "ship", VECTOR) == ["a boat"]
+    assert await hits(finder(store, other), "ship", VECTOR) == ["a boat"]
 
 
 async def test_an_embedder_that_gives_something_else_is_named(store: SqliteBackend) -> None:
@@ -159,13 +159,13 @@ async def test_meaning_respects_owners_sources_and_the_session_left_out(store: S
     messages = SearchOptions(mode=SearchMode.VECTOR, content_types=(SearchContentType.MESSAGES,))
 
     elsewhere = Scope(owner="telegram:42", without_session=now.id)
-    assert sorted(await found(by_meaning, "ship", messages, elsewhere)) == ["a fine ship", "my boat"]
-    assert sorted(await found(by_meaning, "ship", VECTOR)) == [
+    assert sorted(await hits(by_meaning, "ship", messages, elsewhere)) == ["a fine ship", "my boat"]
+    assert sorted(await hits(by_meaning, "ship", VECTOR)) == [
         *("a fine ship", "boat now", "my boat", "noted vessel"),
     ]
-    assert await found(by_meaning, "ship", VECTOR, Scope(owner="rose")) == ["their boat"]
-    assert await found(by_meaning, "ship", VECTOR, Scope(owner="nobody")) == []
-    assert len(await found(by_meaning, "ship", VECTOR, Scope(everyone=True))) == 5
+    assert await hits(by_meaning, "ship", VECTOR, Scope(owner="rose")) == ["their boat"]
+    assert await hits(by_meaning, "ship", VECTOR, Scope(owner="nobody")) == []
+    assert len(await hits(by_meaning, "ship", VECTOR, Scope(everyone=True))) == 5
 
 
 async def test_a_shared_block_is_found_by_both_and_no_longer_when_the_share_ends() -> None:
@@ -213,6 +213,6 @@ async def test_the_embedder_that_comes_along_knows_like_from_unlike(store: Sqlit
         await store.archive.insert("iris", text)
     by_meaning = Finder(store.search, store.vectors, WordLlamaEmbedder())
 
-    assert (await found(by_meaning, "boat trip", VECTOR))[0] == "We went sailing on a small vessel."
-    assert (await found(by_meaning, "musical instrument", VECTOR))[0] == "She plays the violin."
-    assert len(await found(by_meaning, "", VECTOR)) == 3
+    assert (await hits(by_meaning, "boat trip", VECTOR))[0] == "We went sailing on a small vessel."
+    assert (await hits(by_meaning, "musical instrument", VECTOR))[0] == "She plays the violin."
+    assert len(await hits(by_meaning, "", VECTOR)) == 3

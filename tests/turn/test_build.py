@@ -118,11 +118,11 @@ async def test_builders_from_one_base_share_what_was_read_from_disk(tmp_path: Pa
     await base.with_session("one").build("hi")
     (tmp_path / "SOUL.md").write_text("You are Otto.", "utf-8")
 
-    kept = await base.with_session("two").build("hi")
+    cached = await base.with_session("two").build("hi")
     base.reload()
     reloaded = await base.with_session("three").build("hi")
 
-    assert "Iris" in kept.system_prompt
+    assert "Iris" in cached.system_prompt
     assert "Otto" in reloaded.system_prompt
 
 

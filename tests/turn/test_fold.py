@@ -51,10 +51,10 @@ async def test_the_oldest_exchanges_become_a_summary_and_the_newest_stay() -> No
 
     context = await builder(conversation(6), scribe).build("hi")
 
-    summary, *kept = context.history
+    summary, *rest = context.history
     assert summary.content == "[Summary of messages 1-8 of this conversation]\n0 1 2 3"
     assert (summary.role, summary.origin) == ("user", "agent")
-    assert [m.content for m in kept] == ["question 4", "answer 4", "question 5", "answer 5"]
+    assert [m.content for m in rest] == ["question 4", "answer 4", "question 5", "answer 5"]
 
 
 async def test_each_chunk_is_whole_exchanges_and_is_given_the_summary_so_far() -> None:
