@@ -75,7 +75,7 @@ async def measure_build(folder: Path, skills: int, rounds: int, progress: Progre
 
 
 def _count_milliseconds(history: list[Message]) -> float:
-    """The median of three counts of every message, none of them remembered."""
+    """Return the median time of three counts of every message, none of them cached."""
     times = []
     for _ in range(3):
         started = time.perf_counter()
@@ -95,7 +95,7 @@ def _history(size: int) -> Iterator[Message]:
 
 
 def _workspace(root: Path, skills: int) -> Path:
-    """A workspace whose files were written a while ago, as files usually were."""
+    """Make a workspace whose files were written a while ago, as files usually were."""
     files = {
         "SOUL.md": "You are Weft, calm and to the point.",
         "AGENTS.md": "Answer first, explain after.",

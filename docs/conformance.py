@@ -11,7 +11,7 @@ _TEST = re.compile(r"^(?:async )?def (test_((?:[OPCM]\d+_)+)\w+)\(", re.MULTILIN
 
 
 def proofs() -> dict[str, list[str]]:
-    """The conformance tests by the ids in their names."""
+    """Return the conformance tests by the ids in their names."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests" / "conformance").glob("test_*.py")):
         for name, ids in _TEST.findall(path.read_text("utf-8")):
@@ -21,7 +21,7 @@ def proofs() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Write the whole page as Markdown."""
     found = proofs()
     lines = [line.split(" ", 1) for line in LINES.read_text("utf-8").splitlines()]
     shown = sum(line_id in found for line_id, _ in lines)

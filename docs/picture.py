@@ -12,7 +12,7 @@ from weft.web.receipt import receipt_svg
 
 
 async def picture() -> str:
-    """The receipt of the demo's question as SVG."""
+    """Draw the receipt of the demo's question as SVG."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = make_sample(Path(folder))
         history = read_conversation(Path(folder) / "conversation.jsonl")

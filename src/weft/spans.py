@@ -45,7 +45,7 @@ class Span:
             self._recorded.set_attribute("error.type", kind)
 
     def current(self) -> AbstractContextManager[Any]:
-        """Spans that are begun inside are its children, unless they have a parent. Never yield inside."""
+        """Make the span current: spans begun inside are its children. Never yield inside."""
         if self._recorded is None or (api := _api()) is None:
             return _HERE
         used: AbstractContextManager[Any] = api.use_span(

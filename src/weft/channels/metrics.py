@@ -49,7 +49,7 @@ class Metrics:
             self._within.update(bucket for bucket in _BUCKETS if took <= bucket)
 
     def text(self) -> str:
-        """All numbers, as Prometheus reads them."""
+        """Write all numbers in the text format of Prometheus."""
         turns = sum(self._outcomes.values())
         return "\n".join(
             [

@@ -24,7 +24,7 @@ _BETWEEN = "\n\n"
 
 
 def encoded(data: Mapping[str, Any]) -> bytes:
-    """One event of a stream."""
+    """Encode one event of a stream."""
     name = f"event: {data['type']}\n" if "type" in data else ""
     return f"{name}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 

@@ -119,7 +119,7 @@ async def _tool_warnings(skills: Skills, root: Path) -> tuple[str, ...]:
 
 
 def _store(config: Config) -> Iterator[Finding]:
-    """Whether the store, if there is one yet, can be opened and is whole."""
+    """Check that the store, if there is one, can be opened and is whole."""
     path = config.paths.database
     if not path.exists():
         yield Finding("ok", f"nothing is kept yet; it would be in {path}")
@@ -144,7 +144,7 @@ def _store(config: Config) -> Iterator[Finding]:
 
 
 def _backup(status: BackupStatus, now: datetime) -> Iterator[Finding]:
-    """Whether there is a fresh backup, once there is something to lose."""
+    """Check that there is a recent backup, once there is something to lose."""
     remedy = "`weft backup PATH` makes one, also while `weft serve` runs"
     if status.at is None:
         if status.has_messages:

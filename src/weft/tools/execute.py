@@ -76,7 +76,7 @@ def argv(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def values(spec: Execution, arguments: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """For each argument of the file its value as text, or None where nothing is to be written.
+    """Return the value of each argument of the file as text, or None where nothing is written.
 
     Raises:
         ToolError: a parameter is missing, or has a value that cannot be an argument.

@@ -65,7 +65,7 @@ def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "")
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    """Work that may block, in a thread that nobody else waits for.
+    """Do work that may block in a thread of its own.
 
     The threads that asyncio shares out are few, and the store reads in them: functions that hang would take
     them all. This one does not keep the program from ending, either.

@@ -98,7 +98,7 @@ class _Server:
         self._failed: tuple[float, str] | None = None
 
     async def offered(self) -> tuple[Tool, ...]:
-        """Its tools, of which there are none while it cannot be started."""
+        """Return the server's tools; none while it cannot be started."""
         if self._offered is None:
             try:
                 await self._ready()

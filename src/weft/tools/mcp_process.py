@@ -244,7 +244,7 @@ class _Tail(asyncio.Protocol):
 
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
-    """All tools of a server, page by page; one that never ends its pages is cut off."""
+    """List all tools of a server, page by page, up to a limit of pages."""
     tools: list[Tool] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):

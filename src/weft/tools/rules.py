@@ -21,7 +21,7 @@ class RuleWatch:
         self._done = set[str]()
 
     def unmet(self, offered: Collection[str]) -> list[str]:
-        """Rules that nobody can follow, because the tool they want first is not offered."""
+        """Warn of rules that cannot be followed, because the tool they want first is not offered."""
         wanted = [(rule, rule.tool) for rule in self._rules if rule.kind == "start_constraint"]
         wanted += [(rule, rule.prior) for rule in self._rules if rule.kind == "requires_prior"]
         return [
@@ -31,14 +31,14 @@ class RuleWatch:
         ]
 
     def waits(self, tool: str) -> bool:
-        """Whether it matters to a call what became of the calls before it."""
+        """Return whether a call must wait for the results of the calls before it."""
         return any(
             rule.kind == "start_constraint" or (rule.kind == "requires_prior" and rule.tool == tool)
             for rule in self._rules
         )
 
     def refusal(self, tool: str) -> str | None:
-        """Why a call is not allowed now, in words for the model; None if it is."""
+        """Return why a call is not allowed now, in words for the model; None if it is."""
         broken = next((rule for rule in self._rules if self._breaks(tool, rule)), None)
         return None if broken is None else f"refused by a rule: {broken.sentence()}."
 
@@ -49,7 +49,7 @@ class RuleWatch:
         self._done.add(tool)
 
     def ends(self, tools: Collection[str]) -> bool:
-        """Whether the turn is over with these calls: one of them ends it, and none goes on."""
+        """Return whether these calls end the turn: one of them ends it, and none continues it."""
         kinds = {rule.kind for rule in self._rules if rule.tool in tools}
         return "exit_loop" in kinds and "continue_loop" not in kinds
 

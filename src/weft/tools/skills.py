@@ -85,7 +85,7 @@ class SkillTools:
         return self._offered.warnings if self._offered else ()
 
     async def close(self) -> None:
-        """Nothing of it runs between calls."""
+        """Do nothing: no process runs between calls."""
 
     async def tools(self, message: str) -> Sequence[Tool]:
         skills = await self.load()
@@ -95,7 +95,7 @@ class SkillTools:
         return known.tools
 
     def _is_fresh(self, known: _Offered, skills: Skills) -> bool:
-        """Whether the reload rule does not even want a look at the disk."""
+        """Return whether the reload rule wants no look at the disk."""
         if known.skills is not skills or self.freshness.reload == "per_turn":
             return False
         age = self.monotonic() - known.at
@@ -133,7 +133,7 @@ class SkillTools:
         return tuple((skill, self._file(skill)) for skill in skills.usable if skill.directory)
 
     def _file(self, skill: Skill) -> FileAt:
-        """Where a skill's tools stand. Below the workspace a link may not lead out of it."""
+        """Return the place of a skill's tools. Below the workspace a link may not lead out of it."""
         folder = Path(skill.directory)
         if self.workspace is None or not folder.is_relative_to(self.workspace):
             return file_at(folder, TOOLS_FILE)

@@ -24,7 +24,7 @@ class ModelContextLimits(Json):
         return self.max_tokens - self.reserved_response_tokens
 
     def check(self) -> ModelContextLimits:
-        """The same limits.
+        """Return the limits as they are.
 
         Raises:
             ConfigError: they leave no room for a request.
@@ -41,13 +41,13 @@ class ModelContextLimits(Json):
         return self
 
     def resized(self, window: int) -> ModelContextLimits:
-        """These limits for another window; a reserve that would not fit becomes a quarter of it."""
+        """Return the limits for another window; a reserve that would not fit becomes a quarter of it."""
         fits = self.reserved_response_tokens < window
         reserve = self.reserved_response_tokens if fits else max(window, 0) // 4
         return replace(self, max_tokens=window, reserved_response_tokens=reserve)
 
     def lowered_to(self, window: int | None) -> ModelContextLimits:
-        """These limits in a smaller window; a larger one changes nothing.
+        """Return the limits in a smaller window; a larger one changes nothing.
 
         Where the reserve would take more than half of it, a quarter is reserved instead: a limit made
         for a large model must not leave a small one without room to read.
@@ -118,11 +118,11 @@ class ContextConfig:
                 raise ConfigError(f"`{name}` is {getattr(self, name)}: use zero for none.")
 
     def chosen_limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
-        """The limits that were asked for: the recipe's, or the explicit ones, or the model's override."""
+        """Return the limits that were asked for: the recipe's, or the explicit ones, or the model's override."""
         limits = self.default_limits or recipe
         return (self.model_overrides.get(model.id, limits) if model else limits).check()
 
     def limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
-        """The limits that bind: those that were asked for, within what the model can read."""
+        """Return the limits that bind: those that were asked for, within what the model can read."""
         limits = self.chosen_limits(recipe, model)
         return limits.lowered_to(model.window).check() if model else limits

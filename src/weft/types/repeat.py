@@ -18,7 +18,7 @@ _DAY = timedelta(days=1)
 
 
 def check_repeat(text: str) -> str:
-    """How something repeats, in the words that are stored: one of `WORDS`, or five fields of cron.
+    """Parse how something repeats, to the words that are stored: one of `WORDS`, or five fields of cron.
 
     Raises:
         ConfigError: it is neither.

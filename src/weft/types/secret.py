@@ -67,12 +67,12 @@ def fingerprint(secret: str) -> str:
 
 
 def masked(secret: str) -> str:
-    """Enough of a secret to know it again; of a short one, nothing."""
+    """Return enough of a secret to recognize it; of a short one, nothing."""
     return f"{secret[:3]}***{secret[-2:]}" if len(secret) >= 12 else "***"
 
 
 def _is_password(value: str, *, named: str) -> bool:
-    """Whether it is no word: letters with digits, or small and large ones with a sign."""
+    """Return whether a text is no word: letters with digits, or small and large ones with a sign."""
     if len(value) < SHORTEST_SECRET or _NO_SECRET.fullmatch(value):
         return False
     if value.isdigit():

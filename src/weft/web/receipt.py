@@ -30,7 +30,7 @@ _COLOURS = {
 
 
 def receipt_svg(receipt: Receipt) -> str:
-    """Bars per layer, then what was left out and why."""
+    """Draw bars per layer, then what was left out and why."""
     layers = receipt.by_layer
     largest = max(layers.values(), default=1) or 1
     rows: list[str] = []
@@ -80,7 +80,7 @@ def _text(x: int, y: int, text: str, *, fill: str, weight: str = "normal", ancho
 
 
 def _xml(text: str) -> str:
-    """Text that a picture may hold: what XML forbids is replaced, the rest escaped."""
+    """Escape text for a picture: what XML forbids is replaced."""
     return escape(_NOT_XML.sub("\ufffd", text))
 
 

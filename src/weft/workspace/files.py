@@ -242,7 +242,7 @@ def _shortened(path: str, data: bytes, size: int) -> FileText:
 
 
 def _unfinished(data: bytes) -> int:
-    """How many bytes at the end begin a character that is not complete."""
+    """Count the bytes at the end that begin an incomplete character."""
     for length in range(1, min(4, len(data)) + 1):
         byte = data[-length]
         if byte >= 0xC0:

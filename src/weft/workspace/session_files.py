@@ -31,7 +31,7 @@ class SessionFile:
 
 
 def to_lines(session: Session, messages: Sequence[Message]) -> str:
-    """All of a conversation: who and where in the first line, a message in each further one."""
+    """Write a conversation: who and where in the first line, a message in each further one."""
     head = {
         "kind": _KIND,
         "id": session.id,

@@ -47,7 +47,7 @@ class Skill:
     warnings: tuple[str, ...] = ()
 
     def is_triggered_by(self, message: str) -> bool:
-        """Whether one of the trigger's words begins a word of the message."""
+        """Return whether one of the trigger's words begins a word of the message."""
         words = [word.strip() for word in self.trigger.split("|") if word.strip()]
         return any(re.search(rf"(?<!\w){re.escape(word)}", message, re.IGNORECASE) for word in words)
 
@@ -89,7 +89,7 @@ class Skills:
 
 
 def _contested(skills: Sequence[Skill]) -> Iterator[str]:
-    """Names that stand for different MCP servers in different skills."""
+    """Warn of names that stand for different MCP servers in different skills."""
     first: dict[str, tuple[str, McpServer]] = {}
     for skill in skills:
         for server in skill.mcp_servers:
@@ -135,7 +135,7 @@ class SkillLoader:
         disabled: frozenset[str] = frozenset(),
         workspace: Path | None = None,
     ) -> Skills:
-        """All skills of the folders. A later one takes the place of an earlier one of the same name.
+        """Load all skills of the folders. A later one replaces an earlier one of the same name.
 
         A folder below the workspace must really be there: a link that leads out of it is not followed.
         """
@@ -166,7 +166,7 @@ class SkillLoader:
         return _usable(skill, frozenset(), frozenset(name for name in _bins(skill) if not shutil.which(name)))
 
     async def _parse_all(self, looked: Mapping[FileAt, FileText | None]) -> list[Skill | LeftOut]:
-        """Every skill as parsed; in a thread where one is new, since front matter may be long."""
+        """Parse the skills, in a thread where one is new, since front matter may be long."""
         texts = [(file, text) for file, text in looked.items() if text is not None]
         known = all(self._parsed.get(file.path, (None,))[0] is text for file, text in texts)
         if known:
@@ -184,7 +184,7 @@ class SkillLoader:
 
 
 def _same(before: _Listing, now: _Listing) -> bool:
-    """Whether the same files hold the very same texts, and the same programs are missing."""
+    """Return whether the same files hold the same texts, and the same programs are missing."""
     return (
         before.files == now.files
         and before.absent == now.absent
@@ -212,7 +212,7 @@ def _bins(skill: Skill | LeftOut) -> tuple[str, ...]:
 
 
 def _list_skills(folders: Sequence[Path], workspace: Path | None) -> list[FileAt]:
-    """Every sub-folder that holds a SKILL.md, by name within each folder."""
+    """List every sub-folder that holds a SKILL.md, by name within each folder."""
     files: list[FileAt] = []
     for folder in folders:
         try:
@@ -285,7 +285,7 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
 
 
 def _front_matter(text: str) -> dict[str, Any]:
-    """TOML or YAML as plain text, lists and tables; YAML's other types are left as they are written.
+    """Parse TOML or YAML to text, lists and tables; YAML's other types stay as they are written.
 
     Raises:
         ValueError: it is neither.
@@ -306,7 +306,7 @@ def _front_matter(text: str) -> dict[str, Any]:
 
 
 def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:
-    """Servers from a table `mcp`, and from keys `mcp-NAME: command args`."""
+    """Read servers from a table `mcp`, and from keys `mcp-NAME: command args`."""
     table = data.get("mcp")
     for name, server in table.items() if isinstance(table, dict) else ():
         if isinstance(server, dict) and server.get("command"):
@@ -338,7 +338,7 @@ def _inner(data: Any, *keys: str) -> Any:
 
 
 def _limits(name: str, description: str, directory: str) -> Iterator[str]:
-    """Where a skill is outside the limits of the Agent Skills format. It is used all the same."""
+    """Warn where a skill exceeds the limits of the Agent Skills format. It is used all the same."""
     if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
         yield f"skill {name!r}: a name has 1-{_MAX_NAME} characters of a-z, 0-9 and single hyphens"
     if name != directory:

@@ -39,7 +39,7 @@ class Folder:
         (self._folder / f"{message.conversation}.answer.txt").write_text(message.text, "utf-8")
 
     async def typing(self, conversation: str) -> None:
-        """A folder cannot show it."""
+        """Do nothing: a folder cannot show it."""
 
     async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
         text = f"{question}\nWrite `{yes}` or `{no}`."
