@@ -118,7 +118,7 @@ class ContextConfig:
                 raise ConfigError(f"`{name}` is {getattr(self, name)}: use zero for none.")
 
     def chosen_limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
-        """Return the limits that were asked for: the recipe's, or the explicit ones, or the model's override."""
+        """Return the limits as configured: the recipe's, the explicit ones, or the model's override."""
         limits = self.default_limits or recipe
         return (self.model_overrides.get(model.id, limits) if model else limits).check()
 
