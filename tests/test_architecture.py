@@ -32,7 +32,7 @@ message, one answer nor one write of a group must take the others with it; a str
 failure only in itself; a tool is anybody's code; and a turn that fails is recorded as failed, whatever it
 was, before the error goes on."""
 LAZY_IMPORTS = {
-    ("compose.py", "_over_http"): "weft.providers.http",
+    ("compose.py", "make_provider"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
     ("compose.py", "make_servers"): "weft.channels.http",
     ("plugins.py", "_entry_points"): "importlib.metadata",

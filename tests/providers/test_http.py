@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import weft
+from weft.providers.access import HttpSettings, address_of
 from weft.providers.http import HttpProvider
-from weft.providers.vendors import VENDORS, HttpSettings, address
 from weft.types.reply import Done, TextDelta
-from weft.wire import violations
+from weft.wire import VENDORS, violations
 
 KEY = "sk-" + "never-seen-anywhere-1234"
 CONTEXT = weft.Context(system_prompt="Be calm.", current_message="Where?")
@@ -164,7 +164,7 @@ async def test_an_answer_comes_word_by_word_with_calls_and_usage(name: str) -> N
     path, headers, payload = server.asked[0]
     assert "some-model" in path or payload["model"] == "some-model"
     assert violations(name, payload) == []
-    assert (KEY in json.dumps(headers)) == bool(VENDORS[name].key)
+    assert (KEY in json.dumps(headers)) == bool(VENDORS[name].key_variable)
     assert KEY not in path + json.dumps(payload)
 
 
@@ -263,6 +263,6 @@ async def test_silence_ends() -> None:
 
 
 def test_addresses_come_from_the_environment() -> None:
-    assert address(VENDORS["ollama"], {"OLLAMA_HOST": "1.2.3.4:99/"}) == "http://1.2.3.4:99"
-    assert address(VENDORS["openai"], {"OPENAI_BASE_URL": "https://x.test/v1/"}) == "https://x.test/v1"
-    assert address(VENDORS["gemini"], {}) == "https://generativelanguage.googleapis.com"
+    assert address_of(VENDORS["ollama"], {"OLLAMA_HOST": "1.2.3.4:99/"}) == "http://1.2.3.4:99"
+    assert address_of(VENDORS["openai"], {"OPENAI_BASE_URL": "https://x.test/v1/"}) == "https://x.test/v1"
+    assert address_of(VENDORS["gemini"], {}) == "https://generativelanguage.googleapis.com"

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 import weft
-from weft.wire import PROVIDERS, from_wire, to_wire, violations
+from weft.wire import PROVIDERS, VENDORS, from_wire, to_wire, violations
 from weft.wire.clean import compact
-from weft.wire.models import DEFAULT
 
 LOOK = weft.ToolDefinition(name="look", parameters={"type": "object", "properties": {"at": {}}})
 
+DEFAULT = {name: vendor.default_model for name, vendor in VENDORS.items()}
 SIGNED = "SIGNED-openai_responses."
 ANSWERS: dict[str, dict[str, Any]] = {
     "anthropic": {

@@ -17,12 +17,12 @@ from pathlib import Path
 from weft.errors import ProviderError
 from weft.providers.base import collected
 from weft.providers.claude_settings import lent_servers
-from weft.providers.vendors import VENDORS
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.secret import brief
 from weft.wire.claude_code import Assembler, Invocation, to_invocation
+from weft.wire.vendors import VENDORS
 
 _NESTING = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"})
 """Set inside a session of Claude Code: with these, `claude` refuses to start another."""
@@ -205,5 +205,5 @@ class _Child:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What `claude` needs for its own login, without keys that are none of its business."""
-    others = {vendor.key for vendor in VENDORS.values() if vendor.name != "anthropic"} | {"WEFT_TOKEN"}
-    return {name: value for name, value in environ.items() if name not in _NESTING | others}
+    keys = {vendor.key_variable for vendor in VENDORS.values() if vendor.name != "anthropic"}
+    return {name: value for name, value in environ.items() if name not in _NESTING | keys | {"WEFT_TOKEN"}}

