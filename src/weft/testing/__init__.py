@@ -4,6 +4,7 @@ from weft.memory.in_memory import InMemoryBlocks
 from weft.providers.scripted import ScriptedProvider
 from weft.store.in_memory import InMemoryMessages
 from weft.testing.store import InMemoryFacts, InMemoryRecall, InMemoryStore, InMemorySummaries, InMemoryTasks
+from weft.testing.vendors import LoopbackVendor, Refusal, SentRequest
 
 __all__ = [
     "InMemoryBlocks",
@@ -13,5 +14,8 @@ __all__ = [
     "InMemoryStore",
     "InMemorySummaries",
     "InMemoryTasks",
+    "LoopbackVendor",
+    "Refusal",
     "ScriptedProvider",
+    "SentRequest",
 ]

@@ -1,1 +1,1 @@
-"""An example of every kind of plugin: a channel, a provider, an embedder and tools."""
+"""An example of every kind of plugin: a channel, a provider, a vendor, an embedder and tools."""
