@@ -125,6 +125,28 @@ async def test_an_answer_comes_word_by_word_with_calls_and_usage(name: str) -> N
 
 
 @pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+async def test_marks_that_end_a_line_elsewhere_are_text_inside_of_json(name: str, mark: str) -> None:
+    whole = STREAMS[name].replace(b"sea.", f"s{mark}ea.".encode())
+    with LoopbackVendor(name, [whole]) as server:
+        async with provider(name, server.url, retries=0) as asked:
+            reply = await asked.complete(CONTEXT)
+
+    assert reply.text == f"At s{mark}ea."
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("name", VENDORS)
+async def test_lines_may_end_in_either_way_and_the_last_one_in_none(name: str, end: bytes) -> None:
+    whole = STREAMS[name].replace(b"\n", end).rstrip()
+    with LoopbackVendor(name, [whole]) as server:
+        async with provider(name, server.url, retries=0) as asked:
+            reply = await asked.complete(CONTEXT)
+
+    assert reply.text == "At sea."
+
+
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize(
     ("status", "says"),
     [(400, "refused the request (400): no good"), (401, "did not accept the key"), (404, "does not know")],

@@ -144,25 +144,37 @@ class HttpProvider:
 
 
 async def _events(response: httpx.Response, *, lines: bool) -> AsyncIterator[Mapping[str, Any]]:
-    """Yield the JSON objects of a stream.
+    """Yield the JSON objects of a stream: one per line, or server-sent events.
 
     Raises:
         _Passing: something else came.
     """
     data: list[str] = []
-    async for line in response.aiter_lines():
+    async for line in _lines(response):
         if lines:
-            data = [line] if line.strip() else []
+            data = [line]
         elif line.startswith("data:"):
             data.append(line[5:].lstrip(" "))
             continue
         elif line:
             continue  # an event's name, its number, or a comment
-        if data and data != ["[DONE]"]:
-            yield _object("\n".join(data))
-        data = []
-    if data and data != ["[DONE]"]:
-        yield _object("\n".join(data))
+        text, data = "\n".join(data), []
+        if text.strip() and text != "[DONE]":
+            yield _object(text)
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[str]:
+    """Yield the lines of a stream, and an empty one at its end.
+
+    httpx's own lines end at U+2028, U+0085 and others too, which JSON may hold inside of a text.
+    """
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+    for line in (rest, b""):
+        yield line.decode("utf-8", "replace")
 
 
 def _object(text: str) -> Mapping[str, Any]:

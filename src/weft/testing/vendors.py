@@ -93,6 +93,7 @@ class LoopbackVendor:
                         return
                     refusal = item if isinstance(item, Refusal) else Refusal(200, b"")
                     self.send_response(refusal.status)
+                    self.send_header("content-type", vendor._media_type(item, request))
                     if refusal.retry_after_seconds is not None:
                         self.send_header("retry-after", str(refusal.retry_after_seconds))
                     self.end_headers()
@@ -116,20 +117,27 @@ class LoopbackVendor:
             item = Reply(text=item, usage=tokens)
         return item
 
+    def _streams(self, request: SentRequest) -> bool:
+        return "stream" in request.path or bool(request.payload.get("stream", self.vendor.streams_lines))
+
+    def _media_type(self, item: Reply | Refusal | bytes, request: SentRequest) -> str:
+        if isinstance(item, Refusal) or not self._streams(request):
+            return "application/json"
+        return "application/x-ndjson" if self.vendor.streams_lines else "text/event-stream"
+
     def _chunks(self, item: Reply | Refusal | bytes, request: SentRequest) -> Iterator[bytes]:
         if isinstance(item, Refusal):
             item = item.message if isinstance(item.message, bytes) else self._error(item.message)
         if isinstance(item, bytes):
             yield item
             return
-        payload, by_line = request.payload, self.vendor.streams_lines
-        item = replace(item, model=item.model or str(payload.get("model") or _ID))
-        if not (payload.get("stream", by_line) or "stream" in request.path):
+        item = replace(item, model=item.model or str(request.payload.get("model") or _ID))
+        if not self._streams(request):
             yield json.dumps(_FORMATS[self.vendor.name].answer(item)).encode()
             return
         for event in _FORMATS[self.vendor.name].events(item):
             data = json.dumps(event).encode()
-            yield data + b"\n" if by_line else b"data: " + data + b"\n\n"
+            yield data + b"\n" if self.vendor.streams_lines else b"data: " + data + b"\n\n"
 
     def _error(self, message: str) -> bytes:
         error = {"type": "error", "message": message}
