@@ -155,7 +155,7 @@ def test_the_chunks_of_a_stream_are_one_answer() -> None:
 
     assert [assembler.feed(chunk) for chunk in chunks] == ["", "Hel", "lo.", "", ""]
     usage = weft.Usage(input_tokens=7, output_tokens=2)
-    assert from_wire(assembler.answer()) == weft.Reply(text="Hello.", stop_reason="max_tokens", usage=usage)
+    assert from_wire(assembler.answer) == weft.Reply(text="Hello.", stop_reason="max_tokens", usage=usage)
 
 
 EMPTY: list[dict[str, Any]] = [{}, {"choices": []}, {"choices": None}, {"choices": [{}]}, {"usage": None}]

@@ -213,3 +213,26 @@ def test_another_model_of_the_same_vendor_does_not_get_what_was_signed(provider:
 
     assert "SIGNED-" not in compact(payload)
     assert violations(provider, payload) == []
+
+
+LATE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "openai": (
+        {"choices": [{"delta": {"content": "At"}, "finish_reason": "length"}]},
+        {"choices": [{"delta": {}, "finish_reason": None}]},
+    ),
+    "gemini": (
+        {"candidates": [{"content": {"parts": [{"text": "At"}]}, "finishReason": "MAX_TOKENS"}]},
+        {"candidates": [{}], "usageMetadata": {"promptTokenCount": 3}},
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", LATE)
+def test_what_comes_after_the_end_of_a_stream_does_not_take_it_back(provider: str) -> None:
+    assembler = VENDORS[provider].assembler()
+    for event in LATE[provider]:
+        assembler.feed(event)
+
+    reply = from_wire(provider, assembler.answer)
+
+    assert (assembler.done, reply.text, reply.stop_reason) == (True, "At", "max_tokens")

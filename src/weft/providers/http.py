@@ -117,7 +117,7 @@ class HttpProvider:
             raise _Passing(f"{vendor.name} cannot be reached at {self._place()}: {remedy}") from error
         if not assembler.done:
             raise _Passing(f"The answer of {vendor.name} broke off before its end: ask again.")
-        yield Done(vendor.from_wire(assembler.answer()))
+        yield Done(vendor.from_wire(assembler.answer))
 
     def _refused(self, response: httpx.Response) -> ProviderError:
         """Explain a status in one sentence with a remedy."""
@@ -160,7 +160,7 @@ async def _events(response: httpx.Response, *, lines: bool) -> AsyncIterator[Map
             continue  # an event's name, its number, or a comment
         text, data = "\n".join(data), []
         if text.strip() and text != "[DONE]":
-            yield _object(text)
+            yield _parse(text)
 
 
 async def _lines(response: httpx.Response) -> AsyncIterator[str]:
@@ -177,7 +177,7 @@ async def _lines(response: httpx.Response) -> AsyncIterator[str]:
         yield line.decode("utf-8", "replace")
 
 
-def _object(text: str) -> Mapping[str, Any]:
+def _parse(text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:

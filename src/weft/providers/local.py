@@ -104,7 +104,7 @@ class LocalProvider:
                 if text := assembler.feed(chunk):
                     yield TextDelta(text)
             await work
-            yield Done(replace(from_wire(assembler.answer()), model=self.info.id))
+            yield Done(replace(from_wire(assembler.answer), model=self.info.id))
         finally:
             stopped = True
             await asyncio.shield(asyncio.wait([work]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ from weft.wire.vendor import (
     WireRequest,
     arguments_from,
     content_parts,
-    count,
+    usage_of,
 )
 
 _STOPS = {"end_turn": "end", "stop_sequence": "end", "max_tokens": "max_tokens", "tool_use": "tools"}
@@ -106,7 +107,7 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
             ToolCall(
                 id=str(block.get("id") or ""),
                 name=str(block.get("name") or ""),
-                arguments=dict(block.get("input") or {}),
+                arguments=arguments_from(block.get("partial_json", "").strip() or block.get("input")),
             )
             for block in blocks
             if block.get("type") == "tool_use"
@@ -120,49 +121,38 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
 
 def usage(table: Mapping[str, Any]) -> Usage:
     """Read the usage. The vendor counts new, cached and newly cached input apart; ours is the sum."""
-    cached = count(table, "cache_read_input_tokens")
-    return Usage(
-        input_tokens=count(table, "input_tokens") + count(table, "cache_creation_input_tokens") + cached,
-        output_tokens=count(table, "output_tokens"),
-        cached_tokens=cached,
-    )
+    new = usage_of(table, "input_tokens", "output_tokens", "cache_read_input_tokens")
+    written = int(table.get("cache_creation_input_tokens") or 0)
+    return replace(new, input_tokens=new.input_tokens + new.cached_tokens + written)
 
 
 class _Assembler(Assembler):
     def __init__(self) -> None:
         super().__init__()
-        self._message: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._inputs: dict[int, str] = {}
 
     def add(self, event: Mapping[str, Any]) -> str:
         kind, index = event.get("type"), int(event.get("index") or 0)
         if kind == "message_start":
-            self._message = dict(event.get("message") or {})
+            self.answer = dict(event.get("message") or {})
         elif kind == "content_block_start":
             self._blocks[index] = dict(event.get("content_block") or {})
         elif kind == "content_block_delta":
             return self._delta(index, event.get("delta") or {})
         elif kind == "message_delta":
-            self._message |= event.get("delta") or {}
-            self._message["usage"] = {**(self._message.get("usage") or {}), **(event.get("usage") or {})}
+            usage = {**(self.answer.get("usage") or {}), **(event.get("usage") or {})}
+            self.answer |= {**(event.get("delta") or {}), "usage": usage}
         elif kind == "message_stop":
+            self.answer["content"] = [self._blocks[index] for index in sorted(self._blocks)]
             self.done = True
         return ""
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> str:
         block = self._blocks.setdefault(index, _text(""))
-        for name in ("text", "thinking", "signature"):
+        for name in ("text", "thinking", "signature", "partial_json"):
             if name in delta:
                 block[name] = str(block.get(name) or "") + str(delta[name])
-        if "partial_json" in delta:
-            self._inputs[index] = self._inputs.get(index, "") + str(delta["partial_json"])
         return str(delta.get("text") or "")
-
-    def answer(self) -> dict[str, Any]:
-        for index, text in self._inputs.items():
-            self._blocks[index]["input"] = arguments_from(text.strip())
-        return self._message | {"content": [self._blocks[index] for index in sorted(self._blocks)]}
 
 
 def _violations(payload: Mapping[str, Any]) -> list[str]:

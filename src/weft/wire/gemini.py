@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text
-from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, content_parts, count
+from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, content_parts, usage_of
 
 _STOPS = {"STOP": "end", "MAX_TOKENS": "max_tokens"}
 _UNSIGNED = "skip_thought_signature_validator"
@@ -83,16 +83,13 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
             if part.get("thoughtSignature"):
                 signed[id_] = {"thoughtSignature": part["thoughtSignature"]}
     model = str(answer.get("modelVersion") or "")
-    usage = answer.get("usageMetadata") or {}
+    counts = answer.get("usageMetadata") or {}
+    usage = usage_of(counts, "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount")
     return Reply(
         text="".join(str(p.get("text") or "") for p in parts if not p.get("thought")),
         tool_calls=tuple(calls),
         stop_reason="tools" if calls else _STOPS.get(str(candidate.get("finishReason")), "end"),
-        usage=Usage(
-            input_tokens=count(usage, "promptTokenCount"),
-            output_tokens=count(usage, "candidatesTokenCount") + count(usage, "thoughtsTokenCount"),
-            cached_tokens=count(usage, "cachedContentTokenCount"),
-        ),
+        usage=replace(usage, output_tokens=usage.output_tokens + int(counts.get("thoughtsTokenCount") or 0)),
         model=model,
         provider_data={"provider": "gemini", "model": model, "calls": signed} if signed else {},
     )
@@ -101,22 +98,18 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
 class _Assembler(Assembler):
     def __init__(self) -> None:
         super().__init__()
-        self._last: dict[str, Any] = {}
         self._parts: list[Any] = []
         self._finish: Any = None
 
     def add(self, event: Mapping[str, Any]) -> str:
-        self._last |= event
         candidate: Mapping[str, Any] = next(iter(event.get("candidates") or ()), {})
         parts = (candidate.get("content") or {}).get("parts") or ()
         self._parts += parts
-        if candidate.get("finishReason"):
-            self._finish, self.done = candidate["finishReason"], True
+        self._finish = candidate.get("finishReason") or self._finish
+        self.done = self._finish is not None
+        whole = {"content": {"parts": self._parts}, "finishReason": self._finish}
+        self.answer |= {**event, "candidates": [whole]}
         return "".join(str(part.get("text") or "") for part in parts if not part.get("thought"))
-
-    def answer(self) -> dict[str, Any]:
-        candidate = {"content": {"parts": self._parts}, "finishReason": self._finish}
-        return self._last | {"candidates": [candidate]}
 
 
 def _violations(payload: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.types.message import Message
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text
 from weft.wire.openai import call_from
-from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, count, picture, text_of
+from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, picture, text_of, usage_of
 
 _ROLES = ("system", "user", "assistant", "tool")
 _STOPS = {"stop": "end", "length": "max_tokens"}
@@ -61,33 +60,20 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
         text=str(message.get("content") or ""),
         tool_calls=tuple(calls),
         stop_reason="tools" if calls else stop,
-        usage=Usage(
-            input_tokens=count(answer, "prompt_eval_count"),
-            output_tokens=count(answer, "eval_count"),
-            cached_tokens=count(answer, "prompt_eval_cached_count"),
-        ),
+        usage=usage_of(answer, "prompt_eval_count", "eval_count", "prompt_eval_cached_count"),
         model=str(answer.get("model") or ""),
     )
 
 
 class _Assembler(Assembler):
-    def __init__(self) -> None:
-        super().__init__()
-        self._last: dict[str, Any] = {}
-        self._text: list[str] = []
-        self._calls: list[Any] = []
-
     def add(self, event: Mapping[str, Any]) -> str:
         message = event.get("message") or {}
-        self._last |= event
-        self._calls += message.get("tool_calls") or ()
+        text, calls = str(message.get("content") or ""), message.get("tool_calls") or ()
+        before = self.answer.get("message") or {"content": "", "tool_calls": []}
+        whole = {"content": before["content"] + text, "tool_calls": [*before["tool_calls"], *calls]}
+        self.answer |= {**event, "message": whole}
         self.done = bool(event.get("done"))
-        text = str(message.get("content") or "")
-        self._text.append(text)
         return text
-
-    def answer(self) -> dict[str, Any]:
-        return self._last | {"message": {"content": "".join(self._text), "tool_calls": self._calls}}
 
 
 def _violations(payload: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text, is_name
 from weft.wire.clean import compact
@@ -19,8 +18,8 @@ from weft.wire.vendor import (
     WireRequest,
     arguments_from,
     content_parts,
-    count,
     text_of,
+    usage_of,
 )
 
 _STOPS = {"stop": "end", "length": "max_tokens", "tool_calls": "tools", "function_call": "tools"}
@@ -95,11 +94,7 @@ def from_wire(answer: Mapping[str, Any]) -> Reply:
         text=str(message.get("content") or ""),
         tool_calls=tuple(call_from(call) for call in message.get("tool_calls") or ()),
         stop_reason=_STOPS.get(str(choice.get("finish_reason")), str(choice.get("finish_reason") or "end")),
-        usage=Usage(
-            input_tokens=count(usage, "prompt_tokens"),
-            output_tokens=count(usage, "completion_tokens"),
-            cached_tokens=count(usage, "prompt_tokens_details", "cached_tokens"),
-        ),
+        usage=usage_of(usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"),
         model=str(answer.get("model") or ""),
     )
 
@@ -119,13 +114,11 @@ class ChatAssembler(Assembler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answer: dict[str, Any] = {}
-        self._text: list[str] = []
+        self._text, self._finish = "", None
         self._calls: dict[int, dict[str, Any]] = {}
-        self._finish: Any = None
 
     def add(self, event: Mapping[str, Any]) -> str:
-        self._answer |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
+        self.answer |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
         choice: Mapping[str, Any] = next(iter(event.get("choices") or ()), {})
         delta = choice.get("delta") or {}
         for part in delta.get("tool_calls") or ():
@@ -134,16 +127,13 @@ class ChatAssembler(Assembler):
             call["id"] = part.get("id") or call["id"]
             for name in ("name", "arguments"):
                 call["function"][name] += str((part.get("function") or {}).get(name) or "")
-        if choice.get("finish_reason"):
-            self._finish, self.done = choice["finish_reason"], True
         text = str(delta.get("content") or "")
-        self._text.append(text)
+        self._text += text
+        self._finish = choice.get("finish_reason") or self._finish
+        self.done = self._finish is not None
+        message = {"content": self._text, "tool_calls": [self._calls[at] for at in sorted(self._calls)]}
+        self.answer["choices"] = [{"message": message, "finish_reason": self._finish}]
         return text
-
-    def answer(self) -> dict[str, Any]:
-        calls = [self._calls[at] for at in sorted(self._calls)]
-        message = {"content": "".join(self._text), "tool_calls": calls}
-        return self._answer | {"choices": [{"message": message, "finish_reason": self._finish}]}
 
 
 def _violations(payload: Mapping[str, Any]) -> list[str]:

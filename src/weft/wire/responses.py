@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text
 from weft.wire.clean import compact
@@ -18,9 +17,9 @@ from weft.wire.vendor import (
     WireRequest,
     arguments_from,
     content_parts,
-    count,
     left_out,
     text_of,
+    usage_of,
 )
 
 
@@ -96,31 +95,20 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
         text="".join(texts),
         tool_calls=calls,
         stop_reason="max_tokens" if is_cut else "tools" if calls else "end",
-        usage=Usage(
-            input_tokens=count(usage, "input_tokens"),
-            output_tokens=count(usage, "output_tokens"),
-            cached_tokens=count(usage, "input_tokens_details", "cached_tokens"),
-        ),
+        usage=usage_of(usage, "input_tokens", "output_tokens", "input_tokens_details.cached_tokens"),
         model=model,
         provider_data=signed if reasoning else {},
     )
 
 
 class _Assembler(Assembler):
-    def __init__(self) -> None:
-        super().__init__()
-        self._response: dict[str, Any] = {}
-
     def add(self, event: Mapping[str, Any]) -> str:
         kind = event.get("type")
         if kind == "response.failed":
             return self.fail(event.get("response") or {})
         if kind in ("response.completed", "response.incomplete"):
-            self._response, self.done = dict(event.get("response") or {}), True
+            self.answer, self.done = dict(event.get("response") or {}), True
         return str(event.get("delta") or "") if kind == "response.output_text.delta" else ""
-
-    def answer(self) -> dict[str, Any]:
-        return self._response
 
 
 def _violations(payload: Mapping[str, Any]) -> list[str]:

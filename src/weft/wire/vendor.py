@@ -13,6 +13,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from weft.types.message import Message, ToolDefinition
+from weft.types.receipt import Usage
 from weft.types.reply import Reply
 
 
@@ -75,13 +76,15 @@ class WireRequest:
 
 
 class Assembler:
-    """The base of all that put a streamed answer together. A subclass has `add` and `answer`.
+    """The base of all that put a streamed answer together. A subclass has `add`.
 
-    `done` is set once the answer is whole, `error` once the vendor reports one on the way.
+    `answer` grows to what would have come without streaming. `done` is set once it is whole, `error` once the
+    vendor reports one on the way.
     """
 
     def __init__(self) -> None:
         self.done, self.error = False, ""
+        self.answer: dict[str, Any] = {}
 
     def feed(self, event: Mapping[str, Any]) -> str:
         """Take one event. Returns the text that it adds."""
@@ -97,10 +100,6 @@ class Assembler:
 
     def add(self, event: Mapping[str, Any]) -> str:
         """Take one event that is no error. Returns the text that it adds."""
-        raise NotImplementedError
-
-    def answer(self) -> dict[str, Any]:
-        """Return the whole answer, as it would have come without streaming."""
         raise NotImplementedError
 
 
@@ -179,9 +178,12 @@ def arguments_from(value: Any) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {"_raw": str(value)}
 
 
-def count(table: Mapping[str, Any], *path: str) -> int:
-    """Return a number from nested tables, and 0 where it is missing."""
-    value: Any = table
-    for name in path:
-        value = (value or {}).get(name)
-    return int(value or 0)
+def usage_of(table: Mapping[str, Any], sent: str, received: str, cached: str) -> Usage:
+    """Read the usage by the vendor's names. A dot leads into an inner table; a missing number is 0."""
+    counts = []
+    for path in (sent, received, cached):
+        value: Any = table
+        for name in path.split("."):
+            value = (value or {}).get(name)
+        counts.append(int(value or 0))
+    return Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2])

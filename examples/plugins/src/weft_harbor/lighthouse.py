@@ -60,17 +60,10 @@ def violations(payload: Mapping[str, Any]) -> list[str]:
 class Stream(Assembler):
     """Events are `{"text": ...}`, and at the end `{"answer": {...}}`."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._answer: dict[str, Any] = {}
-
     def add(self, event: Mapping[str, Any]) -> str:
         if "answer" in event:
-            self._answer, self.done = event["answer"], True
+            self.answer, self.done = event["answer"], True
         return str(event.get("text", ""))
-
-    def answer(self) -> dict[str, Any]:
-        return self._answer
 
 
 LIGHTHOUSE = Vendor(
