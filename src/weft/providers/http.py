@@ -35,7 +35,7 @@ _MOST_CHARS = 300
 
 
 class _Passing(ProviderError):
-    """An error that may be gone when the request is sent again."""
+    """An error that may not come again when the request is sent again."""
 
     def __init__(self, sentence: str, wait: float | None = None) -> None:
         super().__init__(sentence)

