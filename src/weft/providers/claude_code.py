@@ -64,11 +64,8 @@ class ClaudeCode:
         Raises:
             ProviderError: `claude` is not installed, failed, took too long, or broke off.
         """
-        call = to_invocation(
-            context,
-            model=context.model or self.info.id,
-            max_budget_usd=self._settings.max_budget_usd,
-        )
+        model, budget = context.model or self.info.id, self._settings.max_budget_usd
+        call = to_invocation(context, model=model, max_budget_usd=budget)
         command, folder = self._place()
         deadline = asyncio.get_running_loop().time() + self._settings.seconds
         assembler = Assembler()

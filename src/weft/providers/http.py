@@ -73,7 +73,7 @@ class HttpProvider:
             ProviderError: the vendor refused, could not be reached, or broke off.
         """
         model = context.model or self.info.id
-        request = prepare(self._vendor, context, model=model, stream=True)
+        request = prepare(self._vendor, context, model, max_output_tokens=None, stream=True)
         body = compact(self._vendor.to_wire(request)).encode()
         has_begun = False
         for attempt in range(self._settings.retries + 1):

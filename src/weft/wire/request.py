@@ -31,17 +31,11 @@ def to_wire(
         ConfigError: no vendor has this name.
     """
     vendor = find_vendor(provider)
-    request = prepare(vendor, context, model=model, max_output_tokens=max_output_tokens, stream=stream)
-    return vendor.to_wire(request)
+    return vendor.to_wire(prepare(vendor, context, model, max_output_tokens=max_output_tokens, stream=stream))
 
 
 def prepare(
-    vendor: Vendor,
-    context: Context,
-    *,
-    model: str | None = None,
-    max_output_tokens: int | None = None,
-    stream: bool = False,
+    vendor: Vendor, context: Context, model: str | None, *, max_output_tokens: int | None, stream: bool
 ) -> WireRequest:
     """Repair a context for a vendor.
 
