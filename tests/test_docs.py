@@ -60,6 +60,15 @@ def test_every_setting_is_in_the_reference() -> None:
     assert [name for name in _settings(Config) if f"| `{name}` |" not in text] == []
 
 
+def test_every_key_and_variable_of_a_vendor_is_in_the_reference() -> None:
+    text = (REFERENCE / "config.md").read_text("utf-8")
+    vendors = weft.wire.VENDORS.values()
+    names = [f"| `keys.{vendor.key_name or vendor.name}` |" for vendor in vendors if vendor.key_variable]
+    names += [f"`{name}`" for vendor in vendors for name in (vendor.key_variable, vendor.address_variable)]
+
+    assert [name for name in names if name != "``" and name not in text] == []
+
+
 def test_every_key_of_a_stream_is_in_the_reference() -> None:
     text = (REFERENCE / "config.md").read_text("utf-8")
 

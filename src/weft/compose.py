@@ -23,14 +23,13 @@ from weft.gateway.lazy_store import LazyStore
 from weft.memory.audit import Finding, audit
 from weft.memory.base import Store
 from weft.memory.store import MemoryStore
-from weft.plugins import make_plugin, plugin_names
+from weft.plugins import load_plugin, make_plugin
+from weft.providers.access import address_of, key_of, read_secret
 from weft.providers.base import Provider
-from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
+from weft.providers.choose import NAMES, Choice, check_name, choose
 from weft.providers.claude_code import ClaudeCode
-from weft.providers.keys import key_of, read_secret, where
-from weft.providers.local import LocalProvider, unavailable
+from weft.providers.local import LocalProvider
 from weft.providers.scripted import ScriptedProvider
-from weft.providers.vendors import VENDORS, Vendor, address
 from weft.recall.conversation_recall import ConversationRecall
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
@@ -53,10 +52,9 @@ from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
 from weft.types.reply import Event
 from weft.types.rules import ToolRule
-from weft.wire.models import DEFAULT, known
+from weft.wire.vendor import Vendor
+from weft.wire.vendors import VENDORS, model_info
 from weft.workspace.skills import Skills
-
-NAMES = ("local", "scripted", "claude_code", *VENDORS)
 
 
 async def connect(  # noqa: PLR0913 - the public contract
@@ -82,7 +80,7 @@ async def connect(  # noqa: PLR0913 - the public contract
     """
     config = config_or_path if isinstance(config_or_path, Config) else load_config(config_or_path)
     if provider is None or isinstance(provider, str):
-        choice = choose_provider(config.with_overrides(provider=provider))
+        choice = choose(config.provider if provider is None else provider, config.keys, config.local)
         provider = make_provider(choice.provider, config)
     else:
         choice = Choice(provider=provider.info.provider, why="it was given by the program")
@@ -289,33 +287,48 @@ def make_embedder(config: Config) -> Embedder | None:
     return embedder
 
 
-def choose_provider(config: Config, environ: Mapping[str, str] = os.environ) -> Choice:
-    """Which provider the settings and the machine lead to."""
-    chosen = {name: where(vendor, config.keys, environ) for name, vendor in VENDORS.items()}
-    is_own = config.provider in (None, *NAMES)
-    around = Surroundings(
-        names=NAMES if is_own else (*NAMES, *plugin_names("providers")),
-        keys={name: told for name, told in chosen.items() if told and name != "openai_responses"},
-        ollama_runs=lambda: ollama_runs(environ),
-        embedded_lacks=lambda: unavailable(config.local),
-    )
-    return choose(config.provider, around)
-
-
 def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Provider:
-    """The provider of that name, with its settings."""
+    """Make the provider of a name, with its settings.
+
+    Raises:
+        ConfigError: it has no key, or no such model.
+    """
     if name == "scripted":
         info = ModelInfo(id=config.model or "scripted", provider="scripted")
         delay = config.scripted.delay_seconds
         return ScriptedProvider(config.scripted.replies, info=info, delay_seconds=delay, remember=False)
-    if name in VENDORS:
-        return _over_http(VENDORS[name], config, environ)
     if name == "claude_code":
         return _claude_code(config)
-    if name not in NAMES:
+    if name == "local":
+        return _local(config)
+    vendor = find_vendor(name)
+    if vendor is None:
         settings = dict(config.plugins.get(name, {})) | ({"model": config.model} if config.model else {})
-        plugin: Provider = make_plugin("providers", name, {name: settings})
-        return plugin
+        part: Provider | Vendor = make_plugin("providers", name, {name: settings})
+        if not isinstance(part, Vendor):
+            return part
+        vendor = part
+    from weft.providers.http import HttpProvider  # noqa: PLC0415 - most runs on one machine need no HTTP
+
+    key, url = key_of(vendor, config.keys, environ), address_of(vendor, environ)
+    info = model_info(vendor, config.model)
+    return HttpProvider(vendor, info=info, url=url, key=key, settings=config.requests)
+
+
+def find_vendor(name: str | None) -> Vendor | None:
+    """Find the vendor of a provider's name: one of ours, or one that a plugin's entry point leads to.
+
+    Raises:
+        ConfigError: no provider has this name.
+    """
+    if name is None or name in NAMES:
+        return VENDORS.get(name or "")
+    check_name(name)
+    plugin = load_plugin("providers", name)
+    return plugin if isinstance(plugin, Vendor) else None
+
+
+def _local(config: Config) -> Provider:
     provider = LocalProvider(config.local)
     if config.model not in (None, provider.info.id):
         raise ConfigError(
@@ -326,23 +339,18 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
 
 
 def _claude_code(config: Config) -> Provider:
-    """Claude Code works in the workspace, unless the settings say where."""
+    """Make Claude Code. It works in the workspace, unless the settings say where."""
     folder = config.claude_code.working_dir or str(config.workspace or config.paths.workspace)
     settings = replace(config.claude_code, working_dir=folder if Path(folder).expanduser().is_dir() else None)
     # Its own names for models, such as `sonnet`, stand for some Claude too.
-    row = known(config.model if config.model and config.model.startswith("claude-") else "claude-")
-    info = ModelInfo(
-        id=config.model or "",
-        provider="claude_code",
-        max_tokens=row.window,
-        tokens_ratio=row.ratio,
-        calls_tools=False,
-    )
+    is_id = config.model is not None and config.model.startswith("claude-")
+    info = model_info(VENDORS["anthropic"], config.model if is_id else "claude-")
+    info = replace(info, id=config.model or "", provider="claude_code", calls_tools=False)
     return ClaudeCode(settings, info)
 
 
 def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
-    """The provider of `PROVIDER`, `PROVIDER:MODEL`, or of a model of the one that answers now.
+    """Make the provider of `PROVIDER`, `PROVIDER:MODEL`, or of a model of the one that answers now.
 
     Raises:
         ConfigError: it has no key, or no such model.
@@ -358,21 +366,6 @@ def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
             f"`{now.provider}:{name}`."
         )
     return make_provider(now.provider, replace(config, model=name))
-
-
-def _over_http(vendor: Vendor, config: Config, environ: Mapping[str, str]) -> Provider:
-    from weft.providers.http import HttpProvider  # noqa: PLC0415 - most runs on one machine need no HTTP
-
-    key = key_of(vendor, config.keys, environ)
-    info, url = vendor_model(vendor.name, config), address(vendor, environ)
-    return HttpProvider(vendor, info=info, url=url, key=key, settings=config.requests)
-
-
-def vendor_model(vendor: str, config: Config) -> ModelInfo:
-    """The model of a vendor that is asked: the one that is set, or its usual one."""
-    model = config.model or DEFAULT[vendor]
-    row = known(model)
-    return ModelInfo(id=model, provider=vendor, max_tokens=row.window, tokens_ratio=row.ratio)
 
 
 def make_builder(config: Config, context: ContextConfig | None = None) -> ContextBuilder:

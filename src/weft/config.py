@@ -22,10 +22,9 @@ from weft.errors import ConfigError, did_you_mean
 from weft.gateway.background import LearnSettings
 from weft.gateway.settings import GatewaySettings
 from weft.gateway.stream_settings import StreamSettings, refuse_same_names
+from weft.providers.access import HttpSettings, Keys, check_key_names
 from weft.providers.claude_code import ClaudeCodeSettings
-from weft.providers.keys import KeySettings
 from weft.providers.local import LocalSettings
-from weft.providers.vendors import HttpSettings
 from weft.tools.mcp import McpSettings
 from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
@@ -170,7 +169,7 @@ class Config:
     learn: LearnSettings = LearnSettings()
     streams: tuple[StreamSettings, ...] = ()
     logs: LogSettings = LogSettings()
-    keys: KeySettings = KeySettings()
+    keys: Keys = field(default_factory=dict, repr=False)
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()
     requests: HttpSettings = HttpSettings()
@@ -237,6 +236,7 @@ def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = 
     if isinstance(data.get("skills"), dict):
         data["skills"] = {_CAMEL.sub(r"_\1", key).lower(): value for key, value in data["skills"].items()}
     config = from_dict(Config, data, where=str(file), unknown="refuse", error=ConfigError)
+    check_key_names(config.keys, where=f"{file}.keys")
     if not _is_zone(config.time_zone):
         near = did_you_mean(config.time_zone, available_timezones())
         hint = near if near.startswith("did you mean") else "write it like Europe/Lisbon."

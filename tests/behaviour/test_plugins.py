@@ -1,58 +1,33 @@
 """A package outside of ours brings one part of each kind; what the settings or a recipe name is loaded."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins"
+from plugged import EXAMPLE, configure, install, run_weft
 
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """The environment of a program for which the example package is installed."""
-    site = tmp_path / "site"
-    info = site / "weft_harbor-1.0.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: weft-harbor\nVersion: 1.0.0\n", "utf-8")
-    groups = tomllib.loads((EXAMPLE / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
-    lines = [line for group, names in groups.items() for line in (f"[{group}]", *map(_entry, names.items()))]
-    (info / "entry_points.txt").write_text("\n".join(lines), "utf-8")
-    path = os.pathsep.join((str(EXAMPLE / "src"), str(site)))
-    keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return {**keep, "PYTHONPATH": path, "WEFT_HOME": str(tmp_path / "home")}
-
-
-def _entry(item: tuple[str, str]) -> str:
-    return f"{item[0]} = {item[1]}"
-
-
-def configure(environ: dict[str, str], text: str) -> None:
-    home = Path(environ["WEFT_HOME"])
-    home.mkdir(exist_ok=True)
-    (home / "config.toml").write_text(text, "utf-8")
-
-
-def weft(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "weft", *args]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    return install(tmp_path)
 
 
 def test_a_provider_of_another_package_answers_when_it_is_named(installed: dict[str, str]) -> None:
     configure(installed, 'provider = "harbor"\n[plugins.harbor]\nmodel = "shout-2"\n')
 
-    done = weft(installed, "ask", "--json", "where is the boat?")
+    done = run_weft(installed, "ask", "--json", "where is the boat?")
 
     assert json.loads(done.stdout)["text"] == "WHERE IS THE BOAT?"
     assert json.loads(done.stdout)["receipt"]["model"] == "shout-2"
-    assert json.loads(weft(installed, "ask", "-m", "shout-3", "--json", "hi").stdout)["model"] == "shout-3"
+    assert (
+        json.loads(run_weft(installed, "ask", "-m", "shout-3", "--json", "hi").stdout)["model"] == "shout-3"
+    )
 
 
 def test_tools_of_another_package_are_offered_when_they_are_named(installed: dict[str, str]) -> None:
@@ -60,7 +35,7 @@ def test_tools_of_another_package_are_offered_when_they_are_named(installed: dic
     names = []
     for plugins in ("[]", '["harbor"]'):
         configure(installed, f'provider = "harbor"\n[tools]\nplugins = {plugins}\n{plugin}')
-        shown = weft(installed, "context", "--json", "hi")
+        shown = run_weft(installed, "context", "--json", "hi")
         names.append([tool["name"] for tool in json.loads(shown.stdout).get("tools", [])])
 
     assert "tide" not in names[0]
@@ -69,10 +44,10 @@ def test_tools_of_another_package_are_offered_when_they_are_named(installed: dic
 
 def test_an_embedder_of_another_package_makes_searches_look_for_meaning(installed: dict[str, str]) -> None:
     configure(installed, 'provider = "harbor"\n[search]\nembedder = "harbor"\n')
-    weft(installed, "memory", "create", "notes")
-    weft(installed, "memory", "edit", "notes", "the boat leaves at dawn")
+    run_weft(installed, "memory", "create", "notes")
+    run_weft(installed, "memory", "edit", "notes", "the boat leaves at dawn")
 
-    hits = json.loads(weft(installed, "search", "--json", "tab").stdout)
+    hits = json.loads(run_weft(installed, "search", "--json", "tab").stdout)
 
     assert [hit["mode"] for hit in hits] == ["hybrid"]
 
@@ -90,7 +65,7 @@ def test_a_source_of_another_package_fills_a_layer_of_a_recipe_that_names_it(
     configure(installed, 'provider = "harbor"')
     options = ("--recipe", str(EXAMPLE / "harbor.toml"), "--workspace", str(board))
 
-    done = weft(installed, "context", *options, "--explain", "--json", "when do we leave?")
+    done = run_weft(installed, "context", *options, "--explain", "--json", "when do we leave?")
 
     context = json.loads(done.stdout)
     [section] = [section for section in context["sections"] if section["layer"] == "harbor"]
@@ -117,7 +92,7 @@ def test_a_recipe_whose_source_comes_from_a_package_is_validated_with_its_option
         ('"harbor"\ntag', '"harbr"\ntag'),
     ):
         path.write_text(text.replace(written, instead), "utf-8")
-        done = weft(installed, "recipes", "validate", str(path))
+        done = run_weft(installed, "recipes", "validate", str(path))
         outcomes.append((done.returncode, done.stderr.removeprefix(f"weft: {path}.layers[2]").rstrip()))
 
     assert outcomes == [
@@ -149,7 +124,7 @@ def test_a_recipe_with_a_wrong_layer_stops_a_command_before_anything_is_done(
     path.write_text(f'name = "mine"\n[limits]\nmax_tokens = 900\n[[layers]]\n{layer}\n{ends}', "utf-8")
     configure(installed, 'provider = "harbor"')
 
-    done = weft(installed, "ask", "--recipe", str(path), "hi")
+    done = run_weft(installed, "ask", "--recipe", str(path), "hi")
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"weft: {path}.layers[0]")
@@ -239,7 +214,7 @@ def test_a_plugin_that_is_not_there_is_one_sentence(
     configure(installed, text)
     Path(installed["WEFT_HOME"], "weft.db").touch()
 
-    done = weft(installed, "ask", "hi")
+    done = run_weft(installed, "ask", "hi")
 
     assert (done.returncode, done.stderr) == (2, f"weft: {sentence}\n")
 

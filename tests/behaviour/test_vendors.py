@@ -4,50 +4,25 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 
+from weft.testing import LoopbackVendor
 from weft.wire import violations
 
 
-class Ollama(BaseHTTPRequestHandler):
-    """Answers in Ollama's protocol, line by line."""
-
-    asked: ClassVar[list[dict[str, Any]]] = []
-
-    def do_POST(self) -> None:
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        self.send_response(200)
-        self.end_headers()
-        for line in (
-            {"model": "tiny", "message": {"content": "At sea, "}},
-            {"model": "tiny", "message": {"content": "of course."}},
-            {"done": True, "done_reason": "stop", "prompt_eval_count": 40, "eval_count": 6},
-        ):
-            self.wfile.write(json.dumps(line).encode() + b"\n")
-
-    def log_message(self, *_: object) -> None:
-        """Nothing is printed."""
-
-
 @pytest.fixture
-def ollama() -> Iterator[str]:
-    Ollama.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Ollama) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+def ollama() -> Iterator[LoopbackVendor]:
+    with LoopbackVendor("ollama", ["At sea, of course."] * 2) as server:
+        yield server
 
 
-def _ask(home: Path, host: str, *args: str) -> subprocess.CompletedProcess[str]:
-    environ = {"WEFT_HOME": str(home), "OLLAMA_HOST": host, "PATH": os.environ["PATH"]}
+def _weft(home: Path, variables: Mapping[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    environ = {"WEFT_HOME": str(home), "PATH": os.environ["PATH"], **variables}
     return subprocess.run(
-        [sys.executable, "-m", "weft", "ask", *args],
+        [sys.executable, "-m", "weft", *args],
         capture_output=True,
         text=True,
         env=environ,
@@ -56,37 +31,31 @@ def _ask(home: Path, host: str, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_running_ollama_is_found_and_answers(ollama: str, tmp_path: Path) -> None:
-    done = _ask(tmp_path, ollama, "--model", "tiny", "--receipt", "Where is the boat?")
+def test_a_running_ollama_is_found_and_answers(ollama: LoopbackVendor, tmp_path: Path) -> None:
+    words = ("--model", "tiny", "--receipt", "Where is the boat?")
+    done = _weft(tmp_path, ollama.environ, "ask", *words)
 
     assert (done.returncode, done.stdout.strip()) == (0, "At sea, of course.")
     assert "ollama (tiny): Ollama is running" in done.stderr
-    (payload,) = Ollama.asked
-    assert violations("ollama", payload) == []
-    assert payload["messages"][-1]["content"].endswith("Where is the boat?")
-    assert payload["options"]["num_ctx"] == 4096, "the window in our tokens, less what is kept for the answer"
+    (request,) = ollama.requests
+    assert violations("ollama", request.payload) == []
+    assert request.payload["messages"][-1]["content"].endswith("Where is the boat?")
+    window = request.payload["options"]["num_ctx"]
+    assert window == 4096, "the window in our tokens, less what is kept for the answer"
 
 
-def test_what_the_command_shows_is_what_is_sent(ollama: str, tmp_path: Path) -> None:
-    environ = {"WEFT_HOME": str(tmp_path), "OLLAMA_HOST": ollama, "PATH": os.environ["PATH"]}
+def test_what_the_command_shows_is_what_is_sent(ollama: LoopbackVendor, tmp_path: Path) -> None:
     words = ("-r", "omega", "-p", "ollama", "-m", "tiny", "Where is the boat?")
-    shown = subprocess.run(
-        [sys.executable, "-m", "weft", "context", *words],
-        capture_output=True,
-        text=True,
-        env=environ,
-        timeout=60,
-        check=True,
-    )
-    _ask(tmp_path, ollama, *words)
+    shown = _weft(tmp_path, ollama.environ, "context", *words)
+    _weft(tmp_path, ollama.environ, "ask", *words)
 
-    assert Ollama.asked == [json.loads(shown.stdout) | {"stream": True}]
+    assert [request.payload for request in ollama.requests] == [json.loads(shown.stdout) | {"stream": True}]
 
 
 def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[requests]\nretries = 0\n", "utf-8")
 
-    done = _ask(tmp_path, "127.0.0.1:9", "-p", "ollama", "Hi")
+    done = _weft(tmp_path, {"OLLAMA_HOST": "127.0.0.1:9"}, "ask", "-p", "ollama", "Hi")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert "cannot be reached at http://127.0.0.1:9: is it running?" in done.stderr

@@ -1,107 +1,119 @@
 """Which provider answers when nobody said so."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
 import weft
-from weft.compose import choose_provider
-from weft.config import Config
-from weft.providers.choose import Choice, Surroundings, choose, ollama_runs
-from weft.providers.keys import KeySettings
-from weft.providers.vendors import VENDORS
+from weft.providers.access import Keys
+from weft.providers.choose import Choice, choose, ollama_runs
+from weft.providers.local import LocalSettings
+from weft.wire import VENDORS
 
-ALL = ("anthropic", "openai", "openrouter", "gemini", "ollama", "local", "scripted")
-
-
-def around(
-    *, keys: dict[str, str] | None = None, ollama: bool = False, lacks: str | None = None
-) -> Surroundings:
-    return Surroundings(names=ALL, keys=keys or {}, ollama_runs=lambda: ollama, embedded_lacks=lambda: lacks)
+NO_MODEL = LocalSettings(model_path="no/such/file")
 
 
-def test_the_one_that_was_asked_for_answers_whatever_else_is_there() -> None:
-    choice = choose("scripted", around(keys={"openai": "OPENAI_API_KEY"}, ollama=True))
-
-    assert choice == Choice(provider="scripted", why="it was asked for")
-
-
-def test_where_one_was_asked_for_the_machine_is_not_even_looked_at() -> None:
-    def never() -> bool:
-        raise AssertionError
-
-    quiet = Surroundings(names=ALL, keys={}, ollama_runs=never, embedded_lacks=lambda: None)
-
-    assert choose("local", quiet).provider == "local"
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("loca", "There is no provider 'loca': did you mean 'local'?"),
-        ("zzz", "There is no provider 'zzz': known are"),
-    ],
-)
-def test_one_that_does_not_exist_is_a_wrong_setting(name: str, said: str) -> None:
-    with pytest.raises(weft.ConfigError) as caught:
-        choose(name, around())
-
-    assert str(caught.value).startswith(said)
-
-
-def test_a_key_chooses_its_vendor_and_the_reason_says_where_it_is() -> None:
-    choice = choose(None, around(keys={"gemini": "`keys.gemini`"}, ollama=True))
-
-    assert choice == Choice(provider="gemini", why="`keys.gemini` is set")
-
-
-@pytest.mark.parametrize("vendor", ["anthropic", "openai", "openrouter", "gemini"])
-def test_a_key_in_the_environment_chooses_its_vendor(vendor: str) -> None:
-    variable = VENDORS[vendor].key
-
-    assert choose_provider(Config(), {variable: "k"}) == Choice(provider=vendor, why=f"{variable} is set")
-
-
-def test_a_key_in_the_settings_chooses_its_vendor() -> None:
-    config = Config(keys=KeySettings(openai="sk-hidden"))
-
-    assert choose_provider(config, {}) == Choice(provider="openai", why="`keys.openai` is set")
-
-
-def test_of_several_keys_the_first_in_the_order_decides() -> None:
-    environ = {"GEMINI_API_KEY": "k", "OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
-
-    assert choose_provider(Config(), environ).provider == "anthropic"
-
-
-def test_an_empty_key_is_no_key() -> None:
-    assert (
-        choose_provider(Config(provider=None), {"OPENAI_API_KEY": "", "OLLAMA_HOST": "127.0.0.1:9"}).provider
-        == "local"
-    )
-
-
-def test_a_key_comes_before_ollama_and_ollama_before_the_embedded_model() -> None:
-    assert choose(None, around(ollama=True)) == Choice(provider="ollama", why="Ollama is running")
-    assert choose(None, around()).provider == "local"
-    assert choose("", around()).provider == "local"
-
-
-def test_if_nothing_can_answer_the_error_says_what_is_missing() -> None:
-    with pytest.raises(
-        weft.ProviderError, match=r"^No model can be reached, and it has no weights: `install`\.$"
-    ):
-        choose(None, around(lacks="it has no weights: `install`"))
-
-
-# --- is Ollama there
+def decide(
+    explicit: str | None = None,
+    *,
+    keys: Keys | None = None,
+    environ: Mapping[str, str] | None = None,
+    ollama: int = 9,
+    local: LocalSettings | None = None,
+) -> Choice:
+    """Choose on a machine on which only these things are there. Nothing listens at port 9."""
+    around = {"OLLAMA_HOST": f"127.0.0.1:{ollama}", **(environ or {})}
+    return choose(explicit, keys or {}, local or LocalSettings(), around)
 
 
 @pytest.fixture
 def listening() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> LocalSettings:
+    (tmp_path / "tiny.gguf").touch()
+    return LocalSettings(model_path=str(tmp_path / "tiny.gguf"))
+
+
+def test_the_one_that_was_asked_for_answers_whatever_else_is_there(listening: int) -> None:
+    choice = decide("scripted", keys={"openai": "k"}, environ={"GEMINI_API_KEY": "k"}, ollama=listening)
+
+    assert choice == Choice(provider="scripted", why="it was asked for")
+
+
+def test_where_one_was_asked_for_the_machine_is_not_even_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> socket.socket:
+        raise AssertionError
+
+    monkeypatch.setattr(socket, "create_connection", never)
+
+    assert decide("local", local=NO_MODEL).provider == "local"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("loca", "There is no provider 'loca': did you mean 'local'?"),
+        ("zzz", "There is no provider 'zzz': known are anthropic, claude_code, gemini, local, ollama,"),
+    ],
+)
+def test_one_that_does_not_exist_is_a_wrong_setting(name: str, said: str) -> None:
+    with pytest.raises(weft.ConfigError) as caught:
+        decide(name)
+
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "openai", "openrouter", "gemini"])
+def test_a_key_in_the_environment_chooses_its_vendor(vendor: str, listening: int) -> None:
+    variable = VENDORS[vendor].key_variable
+
+    choice = decide(environ={variable: "k"}, ollama=listening)
+
+    assert choice == Choice(provider=vendor, why=f"{variable} is set")
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "openai", "openrouter", "gemini"])
+def test_a_key_in_the_settings_chooses_its_vendor_and_the_reason_says_where_it_is(
+    vendor: str, listening: int
+) -> None:
+    choice = decide(keys={vendor: "sk-hidden"}, ollama=listening)
+
+    assert choice == Choice(provider=vendor, why=f"`keys.{vendor}` is set")
+
+
+def test_of_several_keys_the_first_in_the_order_decides() -> None:
+    environ = {"GEMINI_API_KEY": "k", "OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+
+    assert decide(environ=environ).provider == "anthropic"
+
+
+def test_an_empty_key_is_no_key(weights: LocalSettings) -> None:
+    assert decide(environ={"OPENAI_API_KEY": ""}, local=weights).provider == "local"
+
+
+def test_a_key_comes_before_ollama_and_ollama_before_the_embedded_model(
+    listening: int, weights: LocalSettings
+) -> None:
+    assert decide(ollama=listening, local=weights) == Choice(provider="ollama", why="Ollama is running")
+    assert decide(local=weights).provider == "local"
+    assert decide("", local=weights).provider == "local"
+
+
+def test_if_nothing_can_answer_the_error_says_what_is_missing() -> None:
+    with pytest.raises(weft.ProviderError) as caught:
+        decide(local=NO_MODEL)
+
+    reason = "there is no model file at 'no/such/file': set `local.model_path` to one"
+    assert str(caught.value) == f"No model can be reached, and {reason}."
+
+
+# --- is Ollama there
 
 
 @pytest.fixture

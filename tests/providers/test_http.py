@@ -1,19 +1,19 @@
 """Vendors over HTTP, against a server on loopback that speaks their protocol, well and badly."""
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import weft
+from weft.providers.access import HttpSettings, address_of
 from weft.providers.http import HttpProvider
-from weft.providers.vendors import VENDORS, HttpSettings, address
+from weft.testing import LoopbackVendor, Refusal
 from weft.types.reply import Done, TextDelta
-from weft.wire import violations
+from weft.wire import VENDORS, violations
 
 KEY = "sk-" + "never-seen-anywhere-1234"
 CONTEXT = weft.Context(system_prompt="Be calm.", current_message="Where?")
@@ -97,51 +97,6 @@ STREAMS: dict[str, bytes] = {
 STREAMS["openrouter"] = STREAMS["openai"]
 
 
-def answer(status: int, body: bytes, *headers: str) -> bytes:
-    head = [f"HTTP/1.1 {status} X", f"content-length: {len(body)}", "connection: close", *headers]
-    return "\r\n".join([*head, "", ""]).encode() + body
-
-
-SILENCE = b""
-
-
-class Server:
-    """Gives each connection the next of its answers, and remembers what was asked."""
-
-    def __init__(self, *answers: bytes) -> None:
-        self._answers = list(answers)
-        self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self.url = ""
-        self.handling: list[asyncio.Task[None]] = []
-
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.handling.append(asyncio.create_task(self.handle(reader, writer)))
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
-        body = await reader.readexactly(int(headers["content-length"]))
-        self.asked.append((first.split(" ")[1], headers, json.loads(body)))
-        said = self._answers.pop(0)
-        if said is SILENCE:
-            await reader.read()  # until the other side hangs up
-        with suppress(ConnectionError):
-            writer.write(said)
-            await writer.drain()
-            writer.close()
-            await writer.wait_closed()
-
-
-@asynccontextmanager
-async def serving(*answers: bytes) -> AsyncIterator[Server]:
-    server = Server(*answers)
-    listening = await asyncio.start_server(server.accept, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    async with listening:
-        yield server
-    await asyncio.gather(*server.handling)
-
-
 @asynccontextmanager
 async def provider(name: str, url: str, **settings: Any) -> AsyncIterator[HttpProvider]:
     info = weft.ModelInfo(id="some-model", provider=name)
@@ -152,8 +107,9 @@ async def provider(name: str, url: str, **settings: Any) -> AsyncIterator[HttpPr
 
 @pytest.mark.parametrize("name", VENDORS)
 async def test_an_answer_comes_word_by_word_with_calls_and_usage(name: str) -> None:
-    async with serving(answer(200, STREAMS[name])) as server, provider(name, server.url) as asked:
-        events = [event async for event in asked.stream(CONTEXT)]
+    with LoopbackVendor(name, [STREAMS[name]]) as server:
+        async with provider(name, server.url) as asked:
+            events = [event async for event in asked.stream(CONTEXT)]
 
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["At ", "sea."]
     assert isinstance(events[-1], Done)
@@ -161,11 +117,33 @@ async def test_an_answer_comes_word_by_word_with_calls_and_usage(name: str) -> N
     assert reply.text == "At sea."
     assert reply.tool_calls == (weft.ToolCall(id="t", name="look", arguments={"at": "sea"}),)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (5, 7) if reply.usage else False
-    path, headers, payload = server.asked[0]
-    assert "some-model" in path or payload["model"] == "some-model"
-    assert violations(name, payload) == []
-    assert (KEY in json.dumps(headers)) == bool(VENDORS[name].key)
-    assert KEY not in path + json.dumps(payload)
+    (request,) = server.requests
+    assert "some-model" in request.path or request.payload["model"] == "some-model"
+    assert violations(name, request.payload) == []
+    assert (KEY in json.dumps(dict(request.headers))) == bool(VENDORS[name].key_variable)
+    assert KEY not in request.path + json.dumps(request.payload)
+
+
+@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+async def test_marks_that_end_a_line_elsewhere_are_text_inside_of_json(name: str, mark: str) -> None:
+    whole = STREAMS[name].replace(b"sea.", f"s{mark}ea.".encode())
+    with LoopbackVendor(name, [whole]) as server:
+        async with provider(name, server.url, retries=0) as asked:
+            reply = await asked.complete(CONTEXT)
+
+    assert reply.text == f"At s{mark}ea."
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("name", VENDORS)
+async def test_lines_may_end_in_either_way_and_the_last_one_in_none(name: str, end: bytes) -> None:
+    whole = STREAMS[name].replace(b"\n", end).rstrip()
+    with LoopbackVendor(name, [whole]) as server:
+        async with provider(name, server.url, retries=0) as asked:
+            reply = await asked.complete(CONTEXT)
+
+    assert reply.text == "At sea."
 
 
 @pytest.mark.parametrize("name", VENDORS)
@@ -176,14 +154,14 @@ async def test_an_answer_comes_word_by_word_with_calls_and_usage(name: str) -> N
 async def test_what_a_vendor_refuses_is_one_sentence_and_is_not_sent_again(
     name: str, status: int, says: str
 ) -> None:
-    body = json.dumps({"error": {"message": f"no good, {KEY}"}}).encode()
-    async with serving(answer(status, body)) as server, provider(name, server.url) as asked:
-        with pytest.raises(weft.ProviderError) as caught:
-            await asked.complete(CONTEXT)
+    with LoopbackVendor(name, [Refusal(status, f"no good, {KEY}")]) as server:
+        async with provider(name, server.url) as asked:
+            with pytest.raises(weft.ProviderError) as caught:
+                await asked.complete(CONTEXT)
 
     assert says in str(caught.value)
     assert KEY not in str(caught.value)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("name", VENDORS)
@@ -191,62 +169,65 @@ async def test_what_a_vendor_refuses_is_one_sentence_and_is_not_sent_again(
 async def test_what_passes_is_tried_again_after_the_time_that_was_asked_for(
     name: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    busy = answer(status, b'{"error": "busy"}', "retry-after: 0")
-    async with (
-        serving(busy, busy, answer(200, STREAMS[name])) as server,
-        provider(name, server.url) as asked,
-    ):
-        with caplog.at_level(logging.WARNING):
+    busy = Refusal(status, f"too many, {KEY}", retry_after_seconds=0)
+    with LoopbackVendor(name, [busy, busy, STREAMS[name]]) as server, caplog.at_level(logging.WARNING):
+        async with provider(name, server.url) as asked:
             reply = await asked.complete(CONTEXT)
 
     assert reply.text == "At sea."
-    assert len(server.asked) == 3
-    assert caplog.text.count("Trying again in 0.0 seconds") == 2
-    assert KEY not in caplog.text
+    assert len(server.requests) == 3
+    line = f"Trying again in 0.0 seconds: {name} is busy or failed ({status}): too many, ***."
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        line
+    ] * 2
 
 
 @pytest.mark.parametrize("name", VENDORS)
 async def test_there_is_an_end_to_trying(name: str) -> None:
-    busy = answer(503, b"busy", "retry-after: 0")
-    async with serving(*[busy] * 3) as server, provider(name, server.url, retries=2) as asked:
-        with pytest.raises(weft.ProviderError, match="busy or failed"):
-            await asked.complete(CONTEXT)
+    busy = Refusal(503, b"busy", retry_after_seconds=0)
+    with LoopbackVendor(name, [busy] * 3) as server:
+        async with provider(name, server.url, retries=2) as asked:
+            with pytest.raises(weft.ProviderError, match=r"busy or failed \(503\): busy\."):
+                await asked.complete(CONTEXT)
 
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("name", VENDORS)
 async def test_an_answer_that_breaks_off_is_never_begun_twice(name: str) -> None:
     whole = STREAMS[name]
     half = whole[: whole.index(b"sea.")].rpartition(b"\n")[0] + b"\n\n"
-    async with serving(answer(200, half)) as server, provider(name, server.url) as asked:
-        events = asked.stream(CONTEXT)
-        assert await anext(events) == TextDelta("At ")
-        with pytest.raises(weft.ProviderError, match="broke off before its end"):
-            await anext(events)
+    with LoopbackVendor(name, [half]) as server:
+        async with provider(name, server.url) as asked:
+            events = asked.stream(CONTEXT)
+            assert await anext(events) == TextDelta("At ")
+            with pytest.raises(weft.ProviderError, match="broke off before its end"):
+                await anext(events)
 
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("garbage", [b"data: {\n\n{\n", b"data: [1]\n\n[1]\n", b""])
 async def test_a_stream_of_something_else_is_an_error(name: str, garbage: bytes) -> None:
-    async with serving(answer(200, garbage)) as server, provider(name, server.url, retries=0) as asked:
-        with pytest.raises(weft.ProviderError, match="ask again"):
-            await asked.complete(CONTEXT)
+    with LoopbackVendor(name, [garbage]) as server:
+        async with provider(name, server.url, retries=0) as asked:
+            with pytest.raises(weft.ProviderError, match="ask again"):
+                await asked.complete(CONTEXT)
 
 
 @pytest.mark.parametrize("name", VENDORS)
 async def test_an_error_inside_the_stream_is_told(name: str) -> None:
     error = {"type": "error", "error": {"message": "overloaded"}}
     body = json.dumps(error).encode() if name == "ollama" else sse(error)
-    async with serving(answer(200, body)) as server, provider(name, server.url, retries=0) as asked:
-        with pytest.raises(weft.ProviderError, match="broke off: overloaded"):
-            await asked.complete(CONTEXT)
+    with LoopbackVendor(name, [body]) as server:
+        async with provider(name, server.url, retries=0) as asked:
+            with pytest.raises(weft.ProviderError, match="broke off: overloaded"):
+                await asked.complete(CONTEXT)
 
 
 async def test_nobody_there_is_one_sentence() -> None:
-    async with serving() as server:
+    with LoopbackVendor("ollama") as server:
         pass
     async with provider("ollama", server.url, retries=0) as asked:
         with pytest.raises(weft.ProviderError, match="cannot be reached at http"):
@@ -254,15 +235,13 @@ async def test_nobody_there_is_one_sentence() -> None:
 
 
 async def test_silence_ends() -> None:
-    async with (
-        serving(SILENCE) as server,
-        provider("openai", server.url, silence_seconds=0.05, retries=0) as asked,
-    ):
-        with pytest.raises(weft.ProviderError, match="did not answer in time"):
-            await asked.complete(CONTEXT)
+    with LoopbackVendor("openai", [None]) as server:
+        async with provider("openai", server.url, silence_seconds=0.05, retries=0) as asked:
+            with pytest.raises(weft.ProviderError, match="did not answer in time"):
+                await asked.complete(CONTEXT)
 
 
 def test_addresses_come_from_the_environment() -> None:
-    assert address(VENDORS["ollama"], {"OLLAMA_HOST": "1.2.3.4:99/"}) == "http://1.2.3.4:99"
-    assert address(VENDORS["openai"], {"OPENAI_BASE_URL": "https://x.test/v1/"}) == "https://x.test/v1"
-    assert address(VENDORS["gemini"], {}) == "https://generativelanguage.googleapis.com"
+    assert address_of(VENDORS["ollama"], {"OLLAMA_HOST": "1.2.3.4:99/"}) == "http://1.2.3.4:99"
+    assert address_of(VENDORS["openai"], {"OPENAI_BASE_URL": "https://x.test/v1/"}) == "https://x.test/v1"
+    assert address_of(VENDORS["gemini"], {}) == "https://generativelanguage.googleapis.com"

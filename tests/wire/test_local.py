@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 import weft
-from weft.wire.local import delta, from_wire, progress, to_wire
+from weft.wire.local import from_wire, progress, to_wire
+from weft.wire.openai import ChatAssembler
 
 from samples import assistant, result, user
 
@@ -139,14 +140,22 @@ def test_an_answer_is_a_reply() -> None:
     ("reason", "stop"), [("stop", "end"), ("length", "max_tokens"), ("odd", "end"), (None, "end")]
 )
 def test_the_reason_to_stop_is_one_of_ours(reason: str | None, stop: str) -> None:
-    assert from_wire({"choices": [{"finish_reason": reason}]}, text="").stop_reason == stop
+    assert from_wire({"choices": [{"finish_reason": reason}]}).stop_reason == stop
 
 
-def test_text_that_was_collected_is_the_text_of_the_reply() -> None:
-    answer = {"choices": [{"message": {"content": "other"}}]}
+def test_the_chunks_of_a_stream_are_one_answer() -> None:
+    assembler = ChatAssembler()
+    chunks: list[dict[str, Any]] = [
+        {"choices": [{"delta": {"role": "assistant", "content": None}}]},
+        {"choices": [{"delta": {"content": "Hel"}}], "prompt_progress": {"processed": 3, "total": 9}},
+        {"choices": [{"delta": {"content": "lo."}}]},
+        {"choices": [{"delta": {}, "finish_reason": "length"}]},
+        {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}},
+    ]
 
-    assert from_wire(answer, text="collected").text == "collected"
-    assert from_wire(answer, text="").text == ""
+    assert [assembler.feed(chunk) for chunk in chunks] == ["", "Hel", "lo.", "", ""]
+    usage = weft.Usage(input_tokens=7, output_tokens=2)
+    assert from_wire(assembler.answer) == weft.Reply(text="Hello.", stop_reason="max_tokens", usage=usage)
 
 
 EMPTY: list[dict[str, Any]] = [{}, {"choices": []}, {"choices": None}, {"choices": [{}]}, {"usage": None}]
@@ -155,11 +164,9 @@ EMPTY: list[dict[str, Any]] = [{}, {"choices": []}, {"choices": None}, {"choices
 @pytest.mark.parametrize("answer", EMPTY)
 def test_an_answer_with_nothing_in_it_is_an_empty_reply(answer: dict[str, Any]) -> None:
     assert from_wire(answer) == weft.Reply(usage=weft.Usage(input_tokens=0, output_tokens=0))
-    assert delta(answer) == ""
+    assert ChatAssembler().feed(answer) == ""
     assert progress(answer) is None
 
 
-def test_a_chunk_tells_its_text_and_its_progress() -> None:
-    assert delta({"choices": [{"delta": {"content": "Hel"}}]}) == "Hel"
-    assert delta({"choices": [{"delta": {"role": "assistant", "content": None}}]}) == ""
+def test_a_chunk_tells_its_progress() -> None:
     assert progress({"prompt_progress": {"processed": 3, "total": 9, "cache": 1}}) == (3, 9)

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 import weft
-from weft.wire import PROVIDERS, from_wire, to_wire, violations
+from weft.wire import PROVIDERS, VENDORS, from_wire, to_wire, violations
 from weft.wire.clean import compact
-from weft.wire.models import DEFAULT
 
 LOOK = weft.ToolDefinition(name="look", parameters={"type": "object", "properties": {"at": {}}})
 
+DEFAULT = {name: vendor.default_model for name, vendor in VENDORS.items()}
 SIGNED = "SIGNED-openai_responses."
 ANSWERS: dict[str, dict[str, Any]] = {
     "anthropic": {
@@ -213,3 +213,26 @@ def test_another_model_of_the_same_vendor_does_not_get_what_was_signed(provider:
 
     assert "SIGNED-" not in compact(payload)
     assert violations(provider, payload) == []
+
+
+LATE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "openai": (
+        {"choices": [{"delta": {"content": "At"}, "finish_reason": "length"}]},
+        {"choices": [{"delta": {}, "finish_reason": None}]},
+    ),
+    "gemini": (
+        {"candidates": [{"content": {"parts": [{"text": "At"}]}, "finishReason": "MAX_TOKENS"}]},
+        {"candidates": [{}], "usageMetadata": {"promptTokenCount": 3}},
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", LATE)
+def test_what_comes_after_the_end_of_a_stream_does_not_take_it_back(provider: str) -> None:
+    assembler = VENDORS[provider].assembler()
+    for event in LATE[provider]:
+        assembler.feed(event)
+
+    reply = from_wire(provider, assembler.answer)
+
+    assert (assembler.done, reply.text, reply.stop_reason) == (True, "At", "max_tokens")

@@ -15,7 +15,8 @@ from weft.types.message import Message, ToolCall, ToolDefinition
 from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.types.request import Caller, TurnRequest
-from weft.wire.openai import arguments_from, call_from
+from weft.wire.openai import call_from
+from weft.wire.vendor import arguments_from
 
 _FINISH = {"tools": "tool_calls", "max_tokens": "length"}
 

@@ -28,13 +28,14 @@ from weft.cli.options import (
     settings,
     write,
 )
-from weft.compose import connect, connect_anyway, vendor_model
+from weft.compose import connect, connect_anyway, find_vendor
 from weft.config import Config
 from weft.providers.scripted import ScriptedProvider
 from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
+from weft.wire.vendors import model_info
 
 app = typer.Typer(add_completion=False)
 
@@ -63,8 +64,8 @@ def context(
 ) -> None:
     """Show what the model would see, without asking it."""
     config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
-    wired = config.provider if config.provider in wire.PROVIDERS else None
-    built = run(_build(config, message(text)))
+    vendor = find_vendor(config.provider)
+    built = run(_build(config, vendor, message(text)))
     if form is not None:
         built = replace(built, form=form.value)
     if svg is not None and built.receipt is not None:
@@ -73,21 +74,19 @@ def context(
         typer.echo(built.to_json(receipt=explain))
     elif explain and built.receipt is not None:
         show_receipt(built.receipt, out)
-    elif wired and form is None:
-        payload = wire.to_wire(wired, built, model=config.model)
+    elif vendor and form is None:
+        payload = wire.to_wire(vendor, built, model=config.model)
         say(json.dumps(payload, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
     else:
         say(written(built))
 
 
-async def _build(config: Config, text: str) -> Context:
+async def _build(config: Config, vendor: wire.Vendor | None, text: str) -> Context:
     """Build the context for the model that would answer; without one, for the recipe's own limits.
 
     A vendor's model is not asked, so its key is not needed.
     """
-    provider = None
-    if config.provider in wire.PROVIDERS:
-        provider = ScriptedProvider(info=vendor_model(config.provider, config))
+    provider = ScriptedProvider(info=model_info(vendor, config.model)) if vendor else None
     assistant = await (connect(config, provider=provider) if provider else connect_anyway(config))
     try:
         return await assistant.context(text, caller=PERSON)

@@ -14,10 +14,10 @@ from typing import Literal
 import typer
 
 from weft.cli.options import AsJson, Workspace, out, run, safe
-from weft.compose import choose_provider
 from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError
+from weft.providers.choose import choose
 from weft.providers.local import INSTALL, unavailable
 from weft.sources.catalogue import check_sources
 from weft.store.base import BackupStatus
@@ -159,7 +159,7 @@ def _backup(status: BackupStatus, now: datetime) -> Iterator[Finding]:
 
 def _model(config: Config) -> Iterator[Finding]:
     try:
-        choice = choose_provider(config)
+        choice = choose(config.provider, config.keys, config.local)
         yield Finding("ok", f"{choice.provider} answers: {choice.why}")
     except WeftError as error:
         yield Finding("bad", str(error), INSTALL)

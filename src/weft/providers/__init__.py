@@ -1,1 +1,1 @@
-"""Each talks to one vendor, or stands in for one."""
+"""Providers: what asks a model, over HTTP, in a process, or from a script."""

@@ -1,4 +1,4 @@
-"""What every provider can do."""
+"""The protocol of providers."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from weft.types.reply import Done, Event, Reply
 
 
 class Provider(Protocol):
-    """Talks to one vendor, or stands in for one."""
+    """Something that answers a context: a vendor's model, an embedded one, or a script."""
 
     @property
     def info(self) -> ModelInfo:
-        """The model that will answer, and how much it can read."""
+        """Return the model that answers, and how much it can read."""
         ...
 
     def stream(self, context: Context) -> AsyncGenerator[Event]:
-        """The answer as it comes; the last event is `Done`. Raises ProviderError."""
+        """Yield the answer as it comes; the last event is `Done`. Raises ProviderError."""
         ...
 
     async def complete(self, context: Context) -> Reply:
-        """The answer as a whole. Raises ProviderError."""
+        """Return the answer as a whole. Raises ProviderError."""
         ...
 
     async def close(self) -> None: ...
 
 
 async def collected(events: AsyncGenerator[Event]) -> Reply:
-    """The reply at the end of a stream.
+    """Return the reply at the end of a stream.
 
     Raises:
         ProviderError: the stream ended without one.

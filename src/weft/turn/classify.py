@@ -15,7 +15,7 @@ from weft.providers.base import Provider
 from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
-from weft.wire.models import known
+from weft.wire.vendors import find_model
 
 _log = logging.getLogger(__name__)
 _STEP = re.compile(r"^\s*\d{1,2}[.)]\s+(\S.*)$")
@@ -78,5 +78,5 @@ def chosen_model(own: ModelInfo, model: str) -> ModelInfo:
     """Return a model of a provider by its id, with its known window; without an id the provider's own."""
     if not model or model == own.id:
         return own
-    row = known(model)
+    row = find_model(model)
     return replace(own, id=model, max_tokens=row.window, tokens_ratio=row.ratio)

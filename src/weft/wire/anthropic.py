@@ -1,8 +1,9 @@
-"""The dialect of Anthropic's Messages: system apart, results inside the user's message, cache marks."""
+"""Anthropic's Messages: system apart, results inside the user's message, cache marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,35 +11,95 @@ from weft.types.message import Message, ToolCall
 from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text, is_name
-from weft.wire.request import Request, own_data, picture
+from weft.wire.vendor import (
+    Assembler,
+    Model,
+    Rule,
+    Vendor,
+    WireRequest,
+    arguments_from,
+    content_parts,
+    usage_of,
+)
 
 _STOPS = {"end_turn": "end", "stop_sequence": "end", "max_tokens": "max_tokens", "tool_use": "tools"}
 _MARK = {"type": "ephemeral"}
 _MOST_MARKS = 4
+_THINKING = ("thinking", "redacted_thinking")
 
 
-def to_wire(request: Request) -> dict[str, Any]:
-    """The request as JSON data, in the order in which the provider caches it."""
-    marked = request.row.cache == "block"
+def _to_wire(request: WireRequest) -> dict[str, Any]:
+    """Write the request in the order in which the vendor caches it."""
+    has_marks = request.family.cache == "block"
     payload: dict[str, Any] = {
         "model": request.model,
-        "max_tokens": request.max_output_tokens or request.row.max_output,
+        "max_tokens": request.max_output_tokens or request.family.max_output,
     }
     if request.tools:
-        payload["tools"] = [_tool(tool.name, tool.description, tool.parameters) for tool in request.tools]
+        payload["tools"] = [
+            {
+                "name": tool.name,
+                **({"description": tool.description} if tool.description else {}),
+                "input_schema": dict(tool.parameters),
+            }
+            for tool in request.tools
+        ]
     if request.system:
-        payload["system"] = _system(request.system) if marked else request.system_text
-    messages = _merged(request)
-    if marked:
+        blocks = [_text(part) | {"cache_control": _MARK} for part in request.system if part.strip()]
+        payload["system"] = blocks if has_marks else request.system_text
+    messages = _merge(request)
+    if has_marks:
         _mark(messages)
     payload["messages"] = messages
     return payload | ({"stream": True} if request.stream else {})
 
 
-def from_wire(answer: Mapping[str, Any]) -> Reply:
-    """The reply in an answer."""
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _image(media: str, data: str) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
+
+
+def _merge(request: WireRequest) -> list[dict[str, Any]]:
+    """Write the messages; neighbors of one role become one message."""
+    merged: list[dict[str, Any]] = []
+    for message in request.messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        is_new = not merged or merged[-1]["role"] != role
+        blocks = list(_blocks(message, request.signed_data(message) if is_new else {}))
+        if is_new:
+            merged.append({"role": role, "content": blocks})
+        else:
+            merged[-1]["content"] += blocks
+    return merged
+
+
+def _blocks(message: Message, signed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    content = list(content_parts(message, _text, _image))
+    if message.role == "tool":
+        yield {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
+        return
+    yield from (dict(block) for block in signed.get("thinking") or ())
+    yield from content
+    for call in message.tool_calls:
+        yield {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
+
+
+def _mark(messages: list[dict[str, Any]]) -> None:
+    """Mark the end of the history and the end of all: the next request begins with one of them."""
+    ends = [message["content"][-1] for message in messages[-2:] if message["role"] == "user"]
+    if len(messages) > 2:
+        ends.insert(0, messages[-3]["content"][-1])
+    for block in ends[-2:]:
+        if block["type"] not in _THINKING:
+            block["cache_control"] = _MARK
+
+
+def _from_wire(answer: Mapping[str, Any]) -> Reply:
     blocks = [block for block in answer.get("content") or () if isinstance(block, Mapping)]
-    thinking = [dict(block) for block in blocks if block.get("type") in ("thinking", "redacted_thinking")]
+    thinking = [dict(block) for block in blocks if block.get("type") in _THINKING]
     model = str(answer.get("model") or "")
     return Reply(
         text="".join(str(block.get("text") or "") for block in blocks if block.get("type") == "text"),
@@ -46,7 +107,7 @@ def from_wire(answer: Mapping[str, Any]) -> Reply:
             ToolCall(
                 id=str(block.get("id") or ""),
                 name=str(block.get("name") or ""),
-                arguments=dict(block.get("input") or {}),
+                arguments=arguments_from(block.get("partial_json", "").strip() or block.get("input")),
             )
             for block in blocks
             if block.get("type") == "tool_use"
@@ -58,74 +119,43 @@ def from_wire(answer: Mapping[str, Any]) -> Reply:
     )
 
 
-def usage(told: Mapping[str, Any]) -> Usage:
-    """What was read in all is what was new, what was written to the cache, and what came from it."""
-    cached = int(told.get("cache_read_input_tokens") or 0)
-    written = int(told.get("cache_creation_input_tokens") or 0)
-    return Usage(
-        input_tokens=int(told.get("input_tokens") or 0) + written + cached,
-        output_tokens=int(told.get("output_tokens") or 0),
-        cached_tokens=cached,
-    )
+def usage(table: Mapping[str, Any]) -> Usage:
+    """Read the usage. The vendor counts new, cached and newly cached input apart; ours is the sum."""
+    new = usage_of(table, "input_tokens", "output_tokens", "cache_read_input_tokens")
+    written = int(table.get("cache_creation_input_tokens") or 0)
+    return replace(new, input_tokens=new.input_tokens + new.cached_tokens + written)
 
 
-def _tool(name: str, description: str | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    told = {"description": description} if description else {}
-    return {"name": name, **told, "input_schema": dict(parameters)}
+class _Assembler(Assembler):
+    def __init__(self) -> None:
+        super().__init__()
+        self._blocks: dict[int, dict[str, Any]] = {}
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        kind, index = event.get("type"), int(event.get("index") or 0)
+        if kind == "message_start":
+            self.answer = dict(event.get("message") or {})
+        elif kind == "content_block_start":
+            self._blocks[index] = dict(event.get("content_block") or {})
+        elif kind == "content_block_delta":
+            return self._delta(index, event.get("delta") or {})
+        elif kind == "message_delta":
+            usage = {**(self.answer.get("usage") or {}), **(event.get("usage") or {})}
+            self.answer |= {**(event.get("delta") or {}), "usage": usage}
+        elif kind == "message_stop":
+            self.answer["content"] = [self._blocks[index] for index in sorted(self._blocks)]
+            self.done = True
+        return ""
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> str:
+        block = self._blocks.setdefault(index, _text(""))
+        for name in ("text", "thinking", "signature", "partial_json"):
+            if name in delta:
+                block[name] = str(block.get(name) or "") + str(delta[name])
+        return str(delta.get("text") or "")
 
 
-def _system(parts: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"type": "text", "text": part, "cache_control": _MARK} for part in parts if part.strip()]
-
-
-def _merged(request: Request) -> list[dict[str, Any]]:
-    """Neighbours of one role become one message."""
-    merged: list[dict[str, Any]] = []
-    for message in request.messages:
-        role = "assistant" if message.role == "assistant" else "user"
-        new = not merged or merged[-1]["role"] != role
-        blocks = list(_blocks(message, own_data(message, request) if new else {}))
-        if new:
-            merged.append({"role": role, "content": blocks})
-        else:
-            merged[-1]["content"] += blocks
-    return merged
-
-
-def _blocks(message: Message, data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if message.role == "tool":
-        content = list(_content(message))
-        yield {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
-        return
-    yield from (dict(block) for block in data.get("thinking") or ())
-    yield from _content(message)
-    for call in message.tool_calls:
-        yield {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
-
-
-def _content(message: Message) -> Iterator[dict[str, Any]]:
-    if message.content.strip():
-        yield {"type": "text", "text": message.content}
-    for part in message.parts:
-        media, data = picture(part)
-        if data:
-            yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
-        else:
-            yield {"type": "text", "text": f"[{media} was left out]"}
-
-
-def _mark(messages: list[dict[str, Any]]) -> None:
-    """Mark the end of the history, and the end of all: the next request begins with the one or the other."""
-    ends = [message["content"][-1] for message in messages[-2:] if message["role"] == "user"]
-    if len(messages) > 2:
-        ends.insert(0, messages[-3]["content"][-1])
-    for block in ends[-2:]:
-        if block["type"] not in ("thinking", "redacted_thinking"):
-            block["cache_control"] = _MARK
-
-
-def violations(payload: Mapping[str, Any]) -> list[str]:
-    """What the provider would refuse; nothing, if it would take it."""
+def _violations(payload: Mapping[str, Any]) -> list[str]:
     check = Check()
     messages = payload.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -137,26 +167,19 @@ def violations(payload: Mapping[str, Any]) -> list[str]:
     check(roles[-1] == "user", "A11: the last message is not the user's")
     tools = payload.get("tools")
     names = [tool.get("name") for tool in tools or ()]
-    check(tools is None or bool(tools), "A8: tools are an empty list")
-    check(all(map(is_name, names)), "A8: a tool's name has letters that are not allowed")
-    check(len(names) == len(set(names)), "A8: two tools of one name")
-    check(
-        all((tool.get("input_schema") or {}).get("type") == "object" for tool in tools or ()),
-        "A8: a schema that is no object",
-    )
+    check.tools(tools, names, "A8: ", "A8: ")
+    are_objects = all((tool.get("input_schema") or {}).get("type") == "object" for tool in tools or ())
+    check(are_objects, "A8: a schema that is no object")
     _check_blocks(messages, names, check)
     system = payload.get("system")
     blocks = system if isinstance(system, list) else []
     check(system is None or bool(blocks) or has_text(system), "A9: the system text is blank")
     check(all(has_text(block.get("text")) for block in blocks), "A9: a blank system text")
-    marks = sum("cache_control" in block for block in [*blocks, *_all_blocks(messages)])
+    in_messages = [block for message in messages for block in message.get("content") or ()]
+    marks = sum("cache_control" in block for block in [*blocks, *in_messages])
     check(marks <= _MOST_MARKS, "A13: more than four cache marks")
     check(int(payload.get("max_tokens") or 0) > 0, "max_tokens is missing")
-    return check.found + check.characters(payload)
-
-
-def _all_blocks(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [block for message in messages for block in message.get("content") or ()]
+    return check.violations_of(payload)
 
 
 def _check_blocks(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
@@ -179,13 +202,36 @@ def _check_blocks(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], c
         check(all(call.get("name") in tools for call in calls), "A16: a call of a tool that is not declared")
         check(all(isinstance(call.get("input"), Mapping) for call in calls), "A8: an input that is no object")
         for block in content:
-            blank = block.get("type") == "text" and not has_text(block.get("text"))
-            check(not blank, "A9: a blank text")
-            thinks = block.get("type") in ("thinking", "redacted_thinking")
-            check(not (thinks and "cache_control" in block), "A9: a cache mark on thinking")
-            check(block.get("type") != "tool_result" or bool(block.get("content")), "A10: an empty result")
-        thoughts = [kind in ("thinking", "redacted_thinking") for kind in kinds]
-        check(thoughts == sorted(thoughts, reverse=True), "A12: thinking that is not at the start")
+            kind = block.get("type")
+            check(kind != "text" or has_text(block.get("text")), "A9: a blank text")
+            check(kind not in _THINKING or "cache_control" not in block, "A9: a cache mark on thinking")
+            check(kind != "tool_result" or bool(block.get("content")), "A10: an empty result")
+        thinks = [kind in _THINKING for kind in kinds]
+        check(thinks == sorted(thinks, reverse=True), "A12: thinking that is not at the start")
     check(not waiting, "A4: a call without a result")
     check(all(map(is_name, ids)), "A7: an id with letters that are not allowed")
     check(len(ids) == len(set(ids)), "A7: an id that is used twice")
+
+
+ANTHROPIC = Vendor(
+    name="anthropic",
+    address="https://api.anthropic.com",
+    address_variable="ANTHROPIC_BASE_URL",
+    key_variable="ANTHROPIC_API_KEY",
+    path="/v1/messages",
+    headers={"x-api-key": "{key}", "anthropic-version": "2023-06-01"},
+    default_model="claude-sonnet-5",
+    models=(
+        Model(start="claude-haiku-4", window=200_000, max_output=32_000, cache="block", ratio=1.35),
+        Model(start="claude-opus-4", window=200_000, max_output=32_000, cache="block", ratio=1.35),
+        Model(start="claude-opus-5", window=1_000_000, max_output=64_000, cache="block", ratio=1.6),
+        Model(start="claude-sonnet-4", window=200_000, max_output=64_000, cache="block", ratio=1.35),
+        Model(start="claude-sonnet-5", window=1_000_000, max_output=64_000, cache="block", ratio=1.6),
+        Model(start="claude-", window=200_000, max_output=8_192, cache="block", ratio=1.35),
+    ),
+    rule=Rule(user_first=True),
+    to_wire=_to_wire,
+    from_wire=_from_wire,
+    violations=_violations,
+    assembler=_Assembler,
+)

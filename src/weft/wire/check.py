@@ -1,34 +1,43 @@
-"""What the validators of all dialects share."""
+"""Checks that the validators of all vendors share."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class Check:
-    """Collects what does not hold, each thing once."""
+    """A list of violations, each once."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self._violations: list[str] = []
 
-    def __call__(self, holds: bool, sentence: str) -> None:
-        if not holds and sentence not in self.found:
-            self.found.append(sentence)
+    def __call__(self, holds: bool, violation: str) -> None:
+        if not holds and violation not in self._violations:
+            self._violations.append(violation)
 
-    def characters(self, payload: Any) -> list[str]:
-        """U1 and U2: whether the payload can be sent at all, as JSON in UTF-8."""
+    def tools(self, tools: Any, names: Sequence[Any], empty: str = "", name: str = "") -> None:
+        """Check the declared tools. `empty` and `name` are the ids of the vendor's rules."""
+        self(tools is None or bool(names), f"{empty}tools are an empty list")
+        self(all(map(is_name, names)), f"{name}a tool's name has letters that are not allowed")
+        self(len(names) == len(set(names)), f"{name}two tools of one name")
+
+    def violations_of(self, payload: Any) -> list[str]:
+        """Return all violations, with those of U1 and U2: a payload must be JSON in UTF-8 without NUL."""
         try:
             text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
             text.encode("utf-8")
         except UnicodeEncodeError:
-            return ["U1: a character that UTF-8 cannot hold"]
+            self(False, "U1: a character that UTF-8 cannot hold")
         except (TypeError, ValueError) as error:
-            return [f"U2: not JSON ({error})"]
-        return ["U1: a NUL character"] if "\\u0000" in text and _has_nul(payload) else []
+            self(False, f"U2: not JSON ({error})")
+        else:
+            self("\\u0000" not in text or not _has_nul(payload), "U1: a NUL character")
+        return self._violations
 
 
 def _has_nul(value: Any) -> bool:

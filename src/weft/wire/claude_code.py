@@ -1,4 +1,4 @@
-"""Claude Code's command line: what it is called with, and how its lines are read. Pure."""
+"""Claude Code's command line: its arguments, and the lines that it writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.types.secret import brief
 from weft.wire.anthropic import usage
 
 ARGUMENT_LIMIT = 128 * 1024
-"""From so many bytes on, Linux takes no argument: it ends with a zero byte that counts as well."""
+"""The size from which Linux refuses an argument. The zero byte at its end counts."""
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _FORMAT = ("--output-format", "stream-json", "--verbose", "--include-partial-messages")
 _REFUSALS = {
@@ -26,7 +26,7 @@ _REFUSALS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """One call: the arguments, standard input if the prompt goes there, and the MCP servers by name."""
+    """A call: the arguments, standard input if the prompt goes there, and the MCP servers by name."""
 
     args: tuple[str, ...]
     stdin: bytes | None = None
@@ -34,11 +34,11 @@ class Invocation:
 
 
 def to_invocation(context: Context, *, model: str = "", max_budget_usd: float | None = None) -> Invocation:
-    """How `claude` is called for a context.
+    """Write the call of `claude` for a context.
 
     Raises:
         EmptyMessage: there is nothing to answer.
-        ProviderError: a name could be taken for something else on a command line.
+        ProviderError: a name could be read as an option of the command line.
     """
     if not context.current_message.strip():
         raise EmptyMessage
@@ -46,7 +46,7 @@ def to_invocation(context: Context, *, model: str = "", max_budget_usd: float | 
         raise ProviderError(f"{model!r} is no name of a model: a name does not begin with a dash.")
     prompt = context.to_prompt_string().encode("utf-8", "replace")
     as_argument = len(prompt) < ARGUMENT_LIMIT and b"\0" not in prompt
-    # The prompt stands right after `-p`: options that take lists would swallow it behind them.
+    # The prompt stands right after `-p`: behind options that take lists it would be read as an item.
     args = ["-p", *([prompt.decode()] if as_argument else []), *_FORMAT]
     if model:
         args += ["--model", model]
@@ -54,7 +54,7 @@ def to_invocation(context: Context, *, model: str = "", max_budget_usd: float | 
         args += ["--max-budget-usd", f"{max_budget_usd:.6f}".rstrip("0").rstrip(".")]
     servers = _servers(context)
     if servers:
-        # Newer versions read no servers from a settings file: they are told in both ways.
+        # Newer versions read no servers from the settings file, so the command line has them too.
         args += ["--mcp-config", json.dumps({"mcpServers": servers})]
     for name in servers:
         args += ["--allowedTools", f"mcp__{name}__*"]
@@ -73,7 +73,7 @@ def _servers(context: Context) -> dict[str, dict[str, Any]]:
 
 
 class Assembler:
-    """Puts the answer together from lines of `stream-json`. Lines that it does not know are passed over."""
+    """Puts the answer together from lines of `stream-json`. Unknown lines are ignored."""
 
     def __init__(self) -> None:
         self._result: Mapping[str, Any] | None = None
@@ -83,27 +83,26 @@ class Assembler:
 
     @property
     def done(self) -> bool:
-        """Whether the line that ends an answer has come."""
+        """Return whether the last line of an answer has come."""
         return self._result is not None
 
     def feed(self, line: bytes) -> str:
-        """Take one line; the text that it adds to the answer, if any."""
+        """Take one line. Returns the text that it adds to the answer."""
         try:
-            told = json.loads(line)
+            event = _table(json.loads(line))
         except (ValueError, RecursionError):
             return ""
-        told = _table(told)
-        if told.get("parent_tool_use_id"):
-            return ""  # a helper of Claude's speaks to Claude
-        kind = told.get("type")
+        if event.get("parent_tool_use_id"):
+            return ""  # a subagent of Claude's speaks to Claude
+        kind = event.get("type")
         if kind == "result":
-            self._result = told
+            self._result = event
         elif kind == "stream_event":
-            return self._partial(_table(told.get("event")))
+            return self._partial(_table(event.get("event")))
         elif kind == "assistant":
-            return self._whole(_table(told.get("message")))
+            return self._whole(_table(event.get("message")))
         elif kind == "system":
-            self._model = str(told.get("model") or self._model)
+            self._model = str(event.get("model") or self._model)
         return ""
 
     def _partial(self, event: Mapping[str, Any]) -> str:
@@ -116,7 +115,7 @@ class Assembler:
         return self._added(str(delta.get("text") or ""))
 
     def _whole(self, message: Mapping[str, Any]) -> str:
-        """A message as a whole. Its text is news only where nothing came in parts, as in older versions."""
+        """Take a whole message. Its text is new only in older versions, which send no parts."""
         self._model = str(message.get("model") or self._model)
         blocks = message.get("content")
         if self._streamed or not isinstance(blocks, list):
@@ -132,7 +131,7 @@ class Assembler:
         return text
 
     def reply(self) -> Reply:
-        """The answer. Its text is what Claude Code calls the result: the words before tools are left out.
+        """Return the answer. Its text is what Claude Code calls the result, without the text before tools.
 
         Raises:
             ProviderError: it broke off, or ended with an error.
@@ -143,23 +142,23 @@ class Assembler:
         text = result.get("result")
         if result.get("is_error") or str(result.get("subtype") or "success") != "success":
             raise ProviderError(f"Claude Code could not answer: {_reason(result)}.")
-        kept = {name: result[name] for name in ("session_id", "total_cost_usd") if name in result}
+        data = {name: result[name] for name in ("session_id", "total_cost_usd") if name in result}
         return Reply(
             text=text if isinstance(text, str) and text else "".join(self._text),
             stop_reason="max_tokens" if result.get("stop_reason") == "max_tokens" else "end",
             usage=usage(_table(result.get("usage"))) if result.get("usage") else None,
             model=self._model,
-            provider_data={"provider": "claude_code", **kept},
+            provider_data={"provider": "claude_code", **data},
         )
 
 
 def _reason(result: Mapping[str, Any]) -> str:
-    """Why there is no answer, with a remedy where one is known."""
+    """Return why there is no answer, with a remedy."""
     if known := _REFUSALS.get(str(result.get("subtype"))):
         return known
     errors = result.get("errors")
-    said = result.get("result") or ("; ".join(map(str, errors)) if isinstance(errors, list) else "")
-    flat = brief(str(said))
+    text = result.get("result") or ("; ".join(map(str, errors)) if isinstance(errors, list) else "")
+    flat = brief(str(text))
     if "login" in flat.lower() or "api key" in flat.lower():
         return f"{flat}: start `claude` in a terminal and log in"
     return f"{flat or 'it did not say why'}: ask again, or start `claude` in a terminal to see more"

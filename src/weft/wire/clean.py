@@ -1,5 +1,4 @@
-"""Values that every provider takes: text that UTF-8 can hold, data that JSON can hold, names and ids in the
-letters that are allowed. Pure."""
+"""Values that every vendor takes: text in UTF-8, data in JSON, names in allowed letters."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ _DEEPEST = 40
 
 
 def text(value: str) -> str:
-    """The text without NUL and lone surrogates."""
+    """Replace NUL and lone surrogates in a text."""
     return sendable(value)[0]
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON data. What JSON cannot hold becomes text, a number without an end becomes null."""
+    """Return a value as JSON data. What JSON cannot hold becomes text; NaN and infinity become null."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -41,7 +40,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def name(value: str) -> str:
-    """A tool's name in the letters all providers take; another name never becomes the same one."""
+    """Write a tool's name in the letters that all vendors take. Different names stay different."""
     if _NAME.fullmatch(value):
         return value
     return f"{_NOT_IN_NAMES.sub('_', value)[:48]}_{digest(value)}"
@@ -52,5 +51,5 @@ def digest(value: str) -> str:
 
 
 def compact(value: Any) -> str:
-    """JSON as it is sent: no spaces, in the order given, always the same bytes for the same value."""
+    """Write JSON as it is sent: without spaces, keys in their order. Equal values give equal bytes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

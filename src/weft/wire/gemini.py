@@ -1,29 +1,29 @@
-"""The dialect of Gemini's generateContent: turns of user and model, parts, signed thoughts."""
+"""Gemini's generateContent: turns of user and model, parts, signed thoughts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
-from weft.wire.check import Check, has_text, is_name
-from weft.wire.request import Request, own_data, picture
+from weft.wire.check import Check, has_text
+from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, content_parts, usage_of
 
 _STOPS = {"STOP": "end", "MAX_TOKENS": "max_tokens"}
 _UNSIGNED = "skip_thought_signature_validator"
-"""Stands for the signature of a call that another model made: without any, newer models refuse it."""
+"""The signature of a call that another model made. Newer models refuse a call without any."""
 _DATA = ("text", "inlineData", "functionCall", "functionResponse")
 
 
-def to_wire(request: Request) -> dict[str, Any]:
-    """The request as JSON data. The model is part of the address, and is noted here for that."""
+def _to_wire(request: WireRequest) -> dict[str, Any]:
+    """Write the request. The model is in the path; it is repeated here for the reader."""
     payload: dict[str, Any] = {"model": request.model}
     if request.system:
-        payload["systemInstruction"] = {"parts": [{"text": request.system_text}]}
-    payload["contents"] = _merged(request)
+        payload["systemInstruction"] = {"parts": [_text(request.system_text)]}
+    payload["contents"] = _merge(request)
     if request.tools:
         payload["tools"] = [
             {"functionDeclarations": [tool.to_json_dict()["function"] for tool in request.tools]}
@@ -33,43 +33,16 @@ def to_wire(request: Request) -> dict[str, Any]:
     return payload
 
 
-def from_wire(answer: Mapping[str, Any]) -> Reply:
-    """The reply in an answer. Calls have no ids here, so they get their place as one."""
-    candidate: Mapping[str, Any] = next(iter(answer.get("candidates") or ()), {})
-    parts = [
-        part for part in (candidate.get("content") or {}).get("parts") or () if isinstance(part, Mapping)
-    ]
-    calls, signed = list[ToolCall](), dict[str, Any]()
-    for part in parts:
-        call = part.get("functionCall")
-        if isinstance(call, Mapping):
-            made = ToolCall(
-                id=str(call.get("id") or f"call{len(calls)}"),
-                name=str(call.get("name") or ""),
-                arguments=dict(call.get("args") or {}),
-            )
-            calls.append(made)
-            if part.get("thoughtSignature"):
-                signed[made.id] = {"thoughtSignature": part["thoughtSignature"]}
-    model = str(answer.get("modelVersion") or "")
-    told = answer.get("usageMetadata") or {}
-    return Reply(
-        text="".join(str(p.get("text") or "") for p in parts if not p.get("thought")),
-        tool_calls=tuple(calls),
-        stop_reason="tools" if calls else _STOPS.get(str(candidate.get("finishReason")), "end"),
-        usage=Usage(
-            input_tokens=int(told.get("promptTokenCount") or 0),
-            output_tokens=int(told.get("candidatesTokenCount") or 0)
-            + int(told.get("thoughtsTokenCount") or 0),
-            cached_tokens=int(told.get("cachedContentTokenCount") or 0),
-        ),
-        model=model,
-        provider_data={"provider": "gemini", "model": model, "calls": signed} if signed else {},
-    )
+def _text(text: str) -> dict[str, Any]:
+    return {"text": text}
 
 
-def _merged(request: Request) -> list[dict[str, Any]]:
-    """Neighbours of one role become one turn."""
+def _image(media: str, data: str) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": media, "data": data}}
+
+
+def _merge(request: WireRequest) -> list[dict[str, Any]]:
+    """Write the messages; neighbors of one role become one turn."""
     merged: list[dict[str, Any]] = []
     for message in request.messages:
         role = "model" if message.role == "assistant" else "user"
@@ -79,30 +52,67 @@ def _merged(request: Request) -> list[dict[str, Any]]:
     return merged
 
 
-def _parts(message: Message, request: Request) -> Iterator[dict[str, Any]]:
+def _parts(message: Message, request: WireRequest) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
         result = {"name": message.tool_name, "response": {"result": message.content}}
         yield {"functionResponse": result}
         return
-    if message.content.strip():
-        yield {"text": message.content}
-    for part in message.parts:
-        media, data = picture(part)
-        if data:
-            yield {"inlineData": {"mimeType": media, "data": data}}
-        else:
-            yield {"text": f"[{media} was left out]"}
-    signed = own_data(message, request).get("calls") or {}
+    yield from content_parts(message, _text, _image)
+    signed = request.signed_data(message).get("calls") or {}
     for at, call in enumerate(message.tool_calls):
-        wired: dict[str, Any] = {"functionCall": {"name": call.name, "args": dict(call.arguments)}}
+        part: dict[str, Any] = {"functionCall": {"name": call.name, "args": dict(call.arguments)}}
         signature = (signed.get(call.id) or {}).get("thoughtSignature")
         if signature or at == 0:
-            wired["thoughtSignature"] = signature or _UNSIGNED
-        yield wired
+            part["thoughtSignature"] = signature or _UNSIGNED
+        yield part
 
 
-def violations(payload: Mapping[str, Any]) -> list[str]:
-    """What the provider would refuse; nothing, if it would take it."""
+def _from_wire(answer: Mapping[str, Any]) -> Reply:
+    """Read the reply. A call without an id gets its position as one."""
+    candidate: Mapping[str, Any] = next(iter(answer.get("candidates") or ()), {})
+    parts = [
+        part for part in (candidate.get("content") or {}).get("parts") or () if isinstance(part, Mapping)
+    ]
+    calls, signed = list[ToolCall](), dict[str, Any]()
+    for part in parts:
+        function = part.get("functionCall")
+        if isinstance(function, Mapping):
+            id_ = str(function.get("id") or f"call{len(calls)}")
+            name, arguments = str(function.get("name") or ""), dict(function.get("args") or {})
+            calls.append(ToolCall(id=id_, name=name, arguments=arguments))
+            if part.get("thoughtSignature"):
+                signed[id_] = {"thoughtSignature": part["thoughtSignature"]}
+    model = str(answer.get("modelVersion") or "")
+    counts = answer.get("usageMetadata") or {}
+    usage = usage_of(counts, "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount")
+    return Reply(
+        text="".join(str(p.get("text") or "") for p in parts if not p.get("thought")),
+        tool_calls=tuple(calls),
+        stop_reason="tools" if calls else _STOPS.get(str(candidate.get("finishReason")), "end"),
+        usage=replace(usage, output_tokens=usage.output_tokens + int(counts.get("thoughtsTokenCount") or 0)),
+        model=model,
+        provider_data={"provider": "gemini", "model": model, "calls": signed} if signed else {},
+    )
+
+
+class _Assembler(Assembler):
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[Any] = []
+        self._finish: Any = None
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        candidate: Mapping[str, Any] = next(iter(event.get("candidates") or ()), {})
+        parts = (candidate.get("content") or {}).get("parts") or ()
+        self._parts += parts
+        self._finish = candidate.get("finishReason") or self._finish
+        self.done = self._finish is not None
+        whole = {"content": {"parts": self._parts}, "finishReason": self._finish}
+        self.answer |= {**event, "candidates": [whole]}
+        return "".join(str(part.get("text") or "") for part in parts if not part.get("thought"))
+
+
+def _violations(payload: Mapping[str, Any]) -> list[str]:
     check = Check()
     contents = payload.get("contents")
     if not isinstance(contents, list) or not contents:
@@ -115,16 +125,11 @@ def violations(payload: Mapping[str, Any]) -> list[str]:
     system = payload.get("systemInstruction")
     texts = [part.get("text") for part in (system or {}).get("parts") or ()]
     check(system is None or (bool(texts) and all(map(has_text, texts))), "G3: a blank system text")
-    names = [
-        tool.get("name")
-        for group in payload.get("tools") or ()
-        for tool in group.get("functionDeclarations") or ()
-    ]
-    check(payload.get("tools") is None or bool(names), "tools are an empty list")
-    check(all(map(is_name, names)), "a tool's name has letters that are not allowed")
-    check(len(names) == len(set(names)), "two tools of one name")
+    tools = payload.get("tools")
+    names = [tool.get("name") for group in tools or () for tool in group.get("functionDeclarations") or ()]
+    check.tools(tools, names)
     _check_turns(contents, names, check)
-    return check.found + check.characters(payload)
+    return check.violations_of(payload)
 
 
 def _check_turns(contents: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
@@ -146,3 +151,23 @@ def _check_turns(contents: Sequence[Mapping[str, Any]], tools: Sequence[Any], ch
         check("thoughtSignature" in first, "G6: the first call of a turn is not signed")
         waiting = [call.get("name") for call in calls]
     check(not waiting, "G5: a call without a result")
+
+
+GEMINI = Vendor(
+    name="gemini",
+    address="https://generativelanguage.googleapis.com",
+    address_variable="GEMINI_BASE_URL",
+    key_variable="GEMINI_API_KEY",
+    path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    headers={"x-goog-api-key": "{key}"},
+    default_model="gemini-3-flash",
+    models=(
+        Model(start="gemini-3", window=1_000_000, max_output=65_536, ratio=1.2),
+        Model(start="gemini-2.5", window=1_000_000, max_output=65_536, ratio=1.2),
+    ),
+    rule=Rule(id_letters="a-zA-Z0-9", user_first=True),
+    to_wire=_to_wire,
+    from_wire=_from_wire,
+    violations=_violations,
+    assembler=_Assembler,
+)

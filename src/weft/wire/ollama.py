@@ -1,30 +1,29 @@
-"""The dialect of Ollama's chat: arguments as objects, results by name, and a window that we set ourselves."""
+"""Ollama's chat: arguments as objects, results by name, and a window that we set ourselves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
+from weft.types.message import Message
 from weft.types.reply import Reply
-from weft.wire.check import Check, is_name
-from weft.wire.openai import arguments_from, text_of
-from weft.wire.request import Request, picture
+from weft.wire.check import Check, has_text
+from weft.wire.openai import call_from
+from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, picture, text_of, usage_of
 
 _ROLES = ("system", "user", "assistant", "tool")
 _STOPS = {"stop": "end", "length": "max_tokens"}
 
 
-def to_wire(request: Request) -> dict[str, Any]:
-    """The request as JSON data. `num_ctx` is always there: the server would cut in silence otherwise."""
+def _to_wire(request: WireRequest) -> dict[str, Any]:
+    """Write the request. Without `num_ctx` the server would cut the prompt in silence."""
     options: dict[str, Any] = {"num_ctx": request.window}
     if request.max_output_tokens:
         options["num_predict"] = request.max_output_tokens
     system = [{"role": "system", "content": request.system_text}] if request.system else []
     payload: dict[str, Any] = {
         "model": request.model,
-        "messages": [*system, *(_message(message) for message in request.messages)],
+        "messages": [*system, *map(_message, request.messages)],
         "stream": request.stream,
         "options": options,
     }
@@ -33,51 +32,52 @@ def to_wire(request: Request) -> dict[str, Any]:
     return payload
 
 
-def from_wire(answer: Mapping[str, Any]) -> Reply:
-    """The reply in an answer. Calls have no ids here, so they get their place as one."""
+def _message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_name": message.tool_name, "content": text_of(message)}
+    images = [data for part in message.parts if (data := picture(part)[1])]
+    sends_all = message.role == "user" and len(images) == len(message.parts)
+    payload: dict[str, Any] = {
+        "role": message.role,
+        "content": message.content if sends_all else text_of(message),
+    }
+    if message.role == "user" and images:
+        payload["images"] = images
+    if message.tool_calls:
+        payload["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": dict(call.arguments)}}
+            for call in message.tool_calls
+        ]
+    return payload
+
+
+def _from_wire(answer: Mapping[str, Any]) -> Reply:
+    """Read the reply. A call without an id gets its position as one."""
     message = answer.get("message") or {}
-    calls = tuple(
-        ToolCall(
-            id=str(call.get("id") or f"call_{at}"),
-            name=str((call.get("function") or {}).get("name") or ""),
-            arguments=arguments_from((call.get("function") or {}).get("arguments")),
-        )
-        for at, call in enumerate(message.get("tool_calls") or ())
-    )
+    calls = [call_from(call, f"call_{at}") for at, call in enumerate(message.get("tool_calls") or ())]
     stop = _STOPS.get(str(answer.get("done_reason")), str(answer.get("done_reason") or "end"))
     return Reply(
         text=str(message.get("content") or ""),
-        tool_calls=calls,
+        tool_calls=tuple(calls),
         stop_reason="tools" if calls else stop,
-        usage=Usage(
-            input_tokens=int(answer.get("prompt_eval_count") or 0),
-            output_tokens=int(answer.get("eval_count") or 0),
-            cached_tokens=int(answer.get("prompt_eval_cached_count") or 0),
-        ),
+        usage=usage_of(answer, "prompt_eval_count", "eval_count", "prompt_eval_cached_count"),
         model=str(answer.get("model") or ""),
     )
 
 
-def _message(message: Message) -> dict[str, Any]:
-    if message.role == "tool":
-        return {"role": "tool", "tool_name": message.tool_name, "content": text_of(message)}
-    pictures = [data for part in message.parts if (data := picture(part)[1])]
-    if message.role != "user" or len(pictures) != len(message.parts):
-        wired: dict[str, Any] = {"role": message.role, "content": text_of(message)}
-    else:
-        wired = {"role": message.role, "content": message.content}
-    if message.role == "user" and pictures:
-        wired["images"] = pictures
-    if message.tool_calls:
-        wired["tool_calls"] = [
-            {"function": {"name": call.name, "arguments": dict(call.arguments)}}
-            for call in message.tool_calls
-        ]
-    return wired
+class _Assembler(Assembler):
+    def add(self, event: Mapping[str, Any]) -> str:
+        message = event.get("message") or {}
+        text, calls = str(message.get("content") or ""), message.get("tool_calls") or ()
+        before = self.answer.get("message") or {"content": "", "tool_calls": []}
+        whole = {"content": before["content"] + text, "tool_calls": [*before["tool_calls"], *calls]}
+        self.answer |= {**event, "message": whole}
+        self.done = bool(event.get("done"))
+        return text
 
 
-def violations(payload: Mapping[str, Any]) -> list[str]:
-    """What the provider would refuse, or cut in silence; nothing, if it would take it."""
+def _violations(payload: Mapping[str, Any]) -> list[str]:
+    """List what the server would refuse, or cut in silence."""
     check = Check()
     messages = payload.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -87,11 +87,10 @@ def violations(payload: Mapping[str, Any]) -> list[str]:
     window = (payload.get("options") or {}).get("num_ctx")
     check(isinstance(window, int) and window > 0, "L7: num_ctx is not set")
     tools = payload.get("tools")
-    check(tools is None or bool(tools), "tools are an empty list")
     names = [(tool.get("function") or {}).get("name") for tool in tools or ()]
-    check(all(map(is_name, names)), "a tool's name has letters that are not allowed")
+    check.tools(tools, names)
     _check_messages(messages, names, check)
-    return check.found + check.characters(payload)
+    return check.violations_of(payload)
 
 
 def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
@@ -105,11 +104,26 @@ def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any],
             continue
         check(not waiting, "L3: a call without a result")
         calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
-        blank = not message["content"].strip() if isinstance(message.get("content"), str) else True
-        check(bool(calls) or not blank or bool(message.get("images")), "L4: a blank message")
+        images = message.get("images") or ()
+        check(bool(calls or images) or has_text(message.get("content")), "L4: a blank message")
         check(all(isinstance(call.get("arguments"), Mapping) for call in calls), "L2: arguments no object")
         check(all(call.get("name") in tools for call in calls), "a call of a tool that is not declared")
-        pictures = message.get("images") or ()
-        check(all(isinstance(one, str) and one for one in pictures), "L5: a picture that is not Base64")
+        check(all(isinstance(one, str) and one for one in images), "L5: a picture that is not Base64")
         waiting = [call.get("name") for call in calls]
     check(not waiting, "L3: a call without a result")
+
+
+OLLAMA = Vendor(
+    name="ollama",
+    address="http://127.0.0.1:11434",
+    address_variable="OLLAMA_HOST",
+    path="/api/chat",
+    streams_lines=True,
+    default_model="llama3.2",
+    models=(Model(start="llama3", window=8_192, max_output=4_096, ratio=1.3),),
+    rule=Rule(system_inside=True),
+    to_wire=_to_wire,
+    from_wire=_from_wire,
+    violations=_violations,
+    assembler=_Assembler,
+)

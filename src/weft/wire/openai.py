@@ -1,4 +1,4 @@
-"""The dialect of OpenAI's Chat Completions, which OpenRouter and many others speak too."""
+"""OpenAI's Chat Completions, which OpenRouter and many others speak too."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text, is_name
 from weft.wire.clean import compact
-from weft.wire.request import Request, picture
+from weft.wire.vendor import (
+    Assembler,
+    Model,
+    Rule,
+    Vendor,
+    WireRequest,
+    arguments_from,
+    content_parts,
+    text_of,
+    usage_of,
+)
 
 _STOPS = {"stop": "end", "length": "max_tokens", "tool_calls": "tools", "function_call": "tools"}
 _ROLES = ("system", "user", "assistant", "tool")
-_LONGEST_ID = 40
+_RULE = Rule(longest_id=40, system_inside=True)
 
 
-def to_wire(request: Request) -> dict[str, Any]:
-    """The request as JSON data."""
-    payload: dict[str, Any] = {"model": request.model}
-    system = _system(request)
-    payload["messages"] = [*system, *(_message(message) for message in request.messages)]
+def _to_wire(request: WireRequest) -> dict[str, Any]:
+    messages = [*_system(request), *map(_message, request.messages)]
+    payload: dict[str, Any] = {"model": request.model, "messages": messages}
     if request.tools:
         payload["tools"] = [tool.to_json_dict() for tool in request.tools]
     if request.max_output_tokens:
@@ -32,71 +39,26 @@ def to_wire(request: Request) -> dict[str, Any]:
     return payload
 
 
-def from_wire(answer: Mapping[str, Any]) -> Reply:
-    """The reply in an answer."""
-    choice: Mapping[str, Any] = next(iter(answer.get("choices") or ()), {})
-    message = choice.get("message") or {}
-    return Reply(
-        text=str(message.get("content") or ""),
-        tool_calls=tuple(call_from(call) for call in message.get("tool_calls") or ()),
-        stop_reason=_STOPS.get(str(choice.get("finish_reason")), str(choice.get("finish_reason") or "end")),
-        usage=usage(answer.get("usage") or {}),
-        model=str(answer.get("model") or ""),
-    )
-
-
-def call_from(call: Mapping[str, Any]) -> ToolCall:
-    """A call as it is written here; arguments that are no JSON object are kept as text."""
-    function = call.get("function") or {}
-    return ToolCall(
-        id=str(call.get("id") or ""),
-        name=str(function.get("name") or ""),
-        arguments=arguments_from(function.get("arguments")),
-    )
-
-
-def arguments_from(given: Any) -> dict[str, Any]:
-    """The arguments of a call. A model's broken JSON is kept under `_raw`, so that it can be told of it."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    try:
-        parsed = json.loads(given) if given else {}
-    except (ValueError, TypeError, RecursionError):
-        return {"_raw": str(given)}
-    return parsed if isinstance(parsed, dict) else {"_raw": str(given)}
-
-
-def usage(told: Mapping[str, Any]) -> Usage:
-    details = told.get("prompt_tokens_details") or {}
-    return Usage(
-        input_tokens=int(told.get("prompt_tokens") or 0),
-        output_tokens=int(told.get("completion_tokens") or 0),
-        cached_tokens=int(details.get("cached_tokens") or 0),
-    )
-
-
-def _system(request: Request) -> list[dict[str, Any]]:
-    """One system message; its stable part is marked where the model's cache wants that."""
+def _system(request: WireRequest) -> list[dict[str, Any]]:
+    """Write one system message. Its stable part is marked where the model's cache wants that."""
     if not request.system:
         return []
-    style = request.row.cache
+    style = request.family.cache
     if not style or len(request.system) < 2:
         return [{"role": "system", "content": request.system_text}]
     head, *rest = request.system
     mark: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if style == "breakpoint":
         mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
-    parts = [{"type": "text", "text": head, **mark}]
-    parts += [{"type": "text", "text": part} for part in rest if part.strip()]
-    return [{"role": "system", "content": parts}]
+    return [{"role": "system", "content": [_text(head) | mark, *(_text(p) for p in rest if p.strip())]}]
 
 
 def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text_of(message)}
-    wired: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    payload: dict[str, Any] = {"role": message.role, "content": _content(message)}
     if message.tool_calls:
-        wired["tool_calls"] = [
+        payload["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -104,7 +66,7 @@ def _message(message: Message) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    return wired
+    return payload
 
 
 def _content(message: Message) -> Any:
@@ -112,38 +74,79 @@ def _content(message: Message) -> Any:
         return None
     if not message.parts or message.role != "user":
         return text_of(message)
-    parts: list[dict[str, Any]] = []
-    if message.content.strip():
-        parts.append({"type": "text", "text": message.content})
-    for part in message.parts:
-        media, data = picture(part)
-        if data:
-            parts.append({"type": "image_url", "image_url": {"url": f"data:{media};base64,{data}"}})
-        else:
-            parts.append({"type": "text", "text": f"[{media} was left out]"})
-    return parts
+    return list(content_parts(message, _text, _image))
 
 
-def text_of(message: Message) -> str:
-    """The text of a message that can have nothing else: what it had besides is named."""
-    named = [f"[{picture(part)[0]} was left out]" for part in message.parts]
-    return "\n".join([message.content, *named] if message.content.strip() else named or [message.content])
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
-def violations(payload: Mapping[str, Any]) -> list[str]:
-    """What the provider would refuse; nothing, if it would take it."""
+def _image(media: str, data: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{media};base64,{data}"}}
+
+
+def from_wire(answer: Mapping[str, Any]) -> Reply:
+    """Read the reply in an answer."""
+    choice: Mapping[str, Any] = next(iter(answer.get("choices") or ()), {})
+    message = choice.get("message") or {}
+    usage = answer.get("usage") or {}
+    return Reply(
+        text=str(message.get("content") or ""),
+        tool_calls=tuple(call_from(call) for call in message.get("tool_calls") or ()),
+        stop_reason=_STOPS.get(str(choice.get("finish_reason")), str(choice.get("finish_reason") or "end")),
+        usage=usage_of(usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"),
+        model=str(answer.get("model") or ""),
+    )
+
+
+def call_from(call: Mapping[str, Any], missing_id: str = "") -> ToolCall:
+    """Read a call. Arguments that are no JSON object are kept as text."""
+    function = call.get("function") or {}
+    return ToolCall(
+        id=str(call.get("id") or missing_id),
+        name=str(function.get("name") or ""),
+        arguments=arguments_from(function.get("arguments")),
+    )
+
+
+class ChatAssembler(Assembler):
+    """Puts together the chunks of Chat Completions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text, self._finish = "", None
+        self._calls: dict[int, dict[str, Any]] = {}
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        self.answer |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
+        choice: Mapping[str, Any] = next(iter(event.get("choices") or ()), {})
+        delta = choice.get("delta") or {}
+        for part in delta.get("tool_calls") or ():
+            empty: dict[str, Any] = {"id": "", "function": {"name": "", "arguments": ""}}
+            call = self._calls.setdefault(int(part.get("index") or 0), empty)
+            call["id"] = part.get("id") or call["id"]
+            for name in ("name", "arguments"):
+                call["function"][name] += str((part.get("function") or {}).get(name) or "")
+        text = str(delta.get("content") or "")
+        self._text += text
+        self._finish = choice.get("finish_reason") or self._finish
+        self.done = self._finish is not None
+        message = {"content": self._text, "tool_calls": [self._calls[at] for at in sorted(self._calls)]}
+        self.answer["choices"] = [{"message": message, "finish_reason": self._finish}]
+        return text
+
+
+def _violations(payload: Mapping[str, Any]) -> list[str]:
     check = Check()
     messages = payload.get("messages")
     if not isinstance(messages, list) or not messages:
         return ["there are no messages"]
     tools = payload.get("tools")
-    check(tools is None or bool(tools), "OA2: tools are an empty list")
     names = [(tool.get("function") or {}).get("name") for tool in tools or ()]
-    check(all(map(is_name, names)), "OA3: a tool's name has letters that are not allowed")
-    check(len(names) == len(set(names)), "OA3: two tools of one name")
+    check.tools(tools, names, "OA2: ", "OA3: ")
     check(messages[-1].get("role") in ("user", "tool"), "OA6: the last message is the assistant's")
     _check_messages(messages, names, check)
-    return check.found + check.characters(payload)
+    return check.violations_of(payload)
 
 
 def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
@@ -169,7 +172,7 @@ def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any],
             check(role == "assistant", "OA1: a call that is not the assistant's")
             check(function.get("name") in tools, "a call of a tool that is not declared")
             check(_is_object(function.get("arguments")), "OA3: arguments that are no JSON object as text")
-            fits = is_name(call.get("id")) and len(call["id"]) <= _LONGEST_ID
+            fits = is_name(call.get("id")) and len(call["id"]) <= _RULE.longest_id
             check(fits, "OA3: an id that is too long or has letters that are not allowed")
     check(not open_calls, "OA1: a call without a result")
     check(len(ids) == len(set(ids)), "OA1: an id that is used twice")
@@ -180,3 +183,25 @@ def _is_object(text: Any) -> bool:
         return isinstance(text, str) and isinstance(json.loads(text), dict)
     except ValueError:
         return False
+
+
+OPENAI = Vendor(
+    name="openai",
+    address="https://api.openai.com/v1",
+    address_variable="OPENAI_BASE_URL",
+    key_variable="OPENAI_API_KEY",
+    path="/chat/completions",
+    headers={"authorization": "Bearer {key}"},
+    default_model="gpt-5.6",
+    models=(
+        Model(start="gpt-5.6", window=400_000, max_output=64_000, cache="breakpoint"),
+        Model(start="gpt-5", window=400_000, max_output=64_000),
+        Model(start="gpt-4o", window=128_000, max_output=16_384),
+        Model(start="gpt-4.1", window=1_000_000, max_output=32_768),
+    ),
+    rule=_RULE,
+    to_wire=_to_wire,
+    from_wire=from_wire,
+    violations=_violations,
+    assembler=ChatAssembler,
+)

@@ -1,9 +1,9 @@
-"""Any history becomes one that a provider accepts. A view: what is stored is never changed.
+"""Repair of histories: any history becomes one that a vendor accepts. What is stored never changes.
 
 Every call is followed by exactly one result, every result belongs to the call before it, ids are unique and
-in allowed letters, nothing is blank. A history that is valid already comes out as it went in, and a repaired
-one is valid, so repairing twice is repairing once. What is written for a message depends only on what came
-before it, so that a longer history begins with the same bytes.
+in allowed letters, nothing is blank. A valid history comes out as it went in, and a repaired one is valid, so
+repairing twice is repairing once. What is written for a message depends only on what came before it, so that
+a longer history begins with the same bytes.
 """
 
 from __future__ import annotations
@@ -16,54 +16,31 @@ from typing import Any
 
 from weft.types.message import Message, ToolCall
 from weft.wire import clean
+from weft.wire.vendor import Rule
 
-INTERRUPTED = "[No result: the call was interrupted.]"
-EMPTY = "(empty)"
-START = "[Conversation start]"
-
+_INTERRUPTED = "[No result: the call was interrupted.]"
+_EMPTY = "(empty)"
+_START = "[Conversation start]"
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """What a provider insists on in messages.
-
-    `system` says whether a system message may stand inside the history; `start` whether the first message
-    must be the user's.
-    """
-
-    ids: re.Pattern[str] = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-    longest_id: int = 64
-    system: bool = False
-    start: bool = False
-
-
-RULES: Mapping[str, Rule] = {
-    "anthropic": Rule(start=True),
-    "openai": Rule(ids=re.compile(r"[a-zA-Z0-9_-]{1,40}"), longest_id=40, system=True),
-    "openai_responses": Rule(system=True),
-    "openrouter": Rule(ids=re.compile(r"[a-zA-Z0-9_-]{1,40}"), longest_id=40, system=True),
-    "ollama": Rule(system=True),
-    "gemini": Rule(ids=re.compile(r"[a-zA-Z0-9]{1,64}"), start=True),
-}
 
 
 @dataclass(slots=True)
 class _Group:
-    """A message, and behind it the results of its calls: one place for each."""
+    """A message, and a slot for the result of each of its calls."""
 
     message: Message
     results: list[Message | None] = field(default_factory=list)
 
 
-def repair(provider: str, messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
-    """The messages as the provider accepts them, and what was done to them in sentences."""
-    rule, notes = RULES[provider], list[str]()
-    groups = _paired([_sendable(message, notes) for message in messages], notes)
-    repaired = list[Message]()
+_Slot = tuple[_Group, int]
+
+
+def repair_messages(rule: Rule, messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
+    """Return the messages as a rule wants them, and a sentence for each repair."""
+    notes, repaired = list[str](), list[Message]()
     ids = _Ids(rule)
-    for group in groups:
-        message = _in_role(group.message, rule, notes)
+    for group in _pair([_clean(message, notes) for message in messages], notes):
+        message = _with_known_role(group.message, rule, notes)
         if not message.tool_calls and not message.content.strip() and not message.parts:
             notes.append("A message with nothing in it was left out.")
             continue
@@ -71,70 +48,62 @@ def repair(provider: str, messages: Sequence[Message]) -> tuple[list[Message], l
         repaired.append(message if calls == message.tool_calls else _with_calls(message, calls))
         for call, result in zip(calls, group.results, strict=True):
             repaired.append(_result(call, result, notes))
-    if rule.start and repaired and repaired[0].role != "user":
-        repaired.insert(0, Message(role="user", content=START, origin="operator"))
+    if rule.user_first and repaired and repaired[0].role != "user":
+        repaired.insert(0, Message(role="user", content=_START, origin="operator"))
         notes.append("The conversation began with the assistant, so a line of the user's was put before it.")
     return repaired, notes + ids.notes
 
 
-def _paired(messages: Sequence[Message], notes: list[str]) -> list[_Group]:
-    """Each call with its result, wherever that was; results without a call are left out."""
+def _pair(messages: Sequence[Message], notes: list[str]) -> list[_Group]:
+    """Group each call with its result, wherever that was. Results without a call are left out."""
     groups = list[_Group]()
-    waiting: dict[str, deque[tuple[_Group, int]]] = {}
+    waiting: dict[str, deque[_Slot]] = {}
     for message in messages:
         if message.role != "tool":
             group = _Group(message, [None] * len(message.tool_calls))
             groups.append(group)
-            for id_ in {call.id for call in message.tool_calls}:
-                waiting.pop(id_, None)  # an earlier call of that id is over, answered or not
+            for call in message.tool_calls:
+                waiting.pop(call.id, None)  # an earlier call of that id is over, answered or not
             for at, call in enumerate(message.tool_calls):
                 waiting.setdefault(call.id, deque()).append((group, at))
-            continue
-        slot = _slot(message, waiting)
-        if slot is None:
+        elif slot := _take_slot(message, waiting):
+            group, at = slot
+            group.results[at] = message
+        else:
             notes.append(f"A result of {message.tool_name or 'a tool'!r} without its call was left out.")
-            continue
-        group, at = slot
-        group.results[at] = message
     return groups
 
 
-def _slot(result: Message, waiting: dict[str, deque[tuple[_Group, int]]]) -> tuple[_Group, int] | None:
-    """The call that a result answers: the first open one of its id, or without an id the first open one."""
+def _take_slot(result: Message, waiting: dict[str, deque[_Slot]]) -> _Slot | None:
+    """Take the first open slot of a result's id; without an id, the first open one of its tool."""
     id_ = result.tool_call_id
     if id_ is None:
-        id_ = next((key for key, slots in waiting.items() if slots and _named(slots[0], result)), "")
+        id_ = next((key for key, slots in waiting.items() if slots and _is_for(slots[0], result)), "")
     slots = waiting.get(id_)
     return slots.popleft() if slots else None
 
 
-def _named(slot: tuple[_Group, int], result: Message) -> bool:
+def _is_for(slot: _Slot, result: Message) -> bool:
     group, at = slot
     return result.tool_name in (None, group.message.tool_calls[at].name)
 
 
 def _result(call: ToolCall, result: Message | None, notes: list[str]) -> Message:
+    """Return the result of a call with its id and its name, or a note in its place."""
     if result is None:
         notes.append(f"The call of {call.name!r} has no result: it was answered with a note.")
-        return Message(
-            role="tool", content=INTERRUPTED, tool_call_id=call.id, tool_name=call.name, origin="operator"
-        )
-    changes: dict[str, Any] = {}
-    if result.tool_call_id != call.id:
-        changes["tool_call_id"] = call.id
-    if result.tool_name != call.name:
-        changes["tool_name"] = call.name
-    if not result.content.strip() and not result.parts:
-        changes["content"] = EMPTY
-    return replace(result, **changes) if changes else result
+        result = Message(role="tool", content=_INTERRUPTED, origin="operator")
+    is_blank = not result.content.strip() and not result.parts
+    content = _EMPTY if is_blank else result.content
+    return replace(result, tool_call_id=call.id, tool_name=call.name, content=content)
 
 
-def _in_role(message: Message, rule: Rule, notes: list[str]) -> Message:
-    """A role that the provider knows; only the assistant calls tools."""
+def _with_known_role(message: Message, rule: Rule, notes: list[str]) -> Message:
+    """Give a message a role that the vendor knows. Only the assistant calls tools."""
     role = message.role if message.role in _ROLES else "user"
     if message.tool_calls:
         role = "assistant"
-    elif role == "system" and not rule.system:
+    elif role == "system" and not rule.system_inside:
         role = "user"
     if role == message.role:
         return message
@@ -143,39 +112,37 @@ def _in_role(message: Message, rule: Rule, notes: list[str]) -> Message:
 
 
 def _with_calls(message: Message, calls: tuple[ToolCall, ...]) -> Message:
-    """The message with other ids for its calls; what the provider said about each goes with it."""
+    """Give the calls of a message other ids. What the vendor signed of each call moves along."""
     data = dict(message.provider_data)
-    told = data.get("calls")
-    if isinstance(told, Mapping):
-        renamed = {
-            new.id: told[old.id] for old, new in zip(message.tool_calls, calls, strict=True) if old.id in told
-        }
-        data["calls"] = renamed
+    signed = data.get("calls")
+    if isinstance(signed, Mapping):
+        pairs = zip(message.tool_calls, calls, strict=True)
+        data["calls"] = {new.id: signed[old.id] for old, new in pairs if old.id in signed}
     return replace(message, tool_calls=calls, provider_data=data)
 
 
-def _sendable(message: Message, notes: list[str]) -> Message:
-    """The message without what no provider takes, in its text, its names and its calls."""
+def _clean(message: Message, notes: list[str]) -> Message:
+    """Replace what no vendor takes in the text, the names and the calls of a message."""
     calls = tuple(
         ToolCall(id=clean.text(call.id), name=clean.name(call.name), arguments=clean.plain(call.arguments))
         for call in message.tool_calls
     )
-    changes: dict[str, Any] = {
+    values: dict[str, Any] = {
         "content": clean.text(message.content),
         "tool_calls": calls,
         "tool_name": message.tool_name and clean.name(message.tool_name),
         "tool_call_id": message.tool_call_id and clean.text(message.tool_call_id),
         "parts": tuple(clean.plain(part) for part in message.parts),
     }
-    changed = {key: value for key, value in changes.items() if value != getattr(message, key)}
-    if not changed:
+    changes = {key: value for key, value in values.items() if value != getattr(message, key)}
+    if not changes:
         return message
     notes.append("Characters or names that no provider takes were replaced.")
-    return replace(message, **changed)
+    return replace(message, **changes)
 
 
 class _Ids:
-    """Ids that are valid and unique: one that is both stays, another is made from it and its place."""
+    """Valid and unique ids. A valid unique id stays; another is replaced by one made from it."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -183,16 +150,15 @@ class _Ids:
         self.notes = list[str]()
 
     def for_call(self, id_: str) -> str:
-        kept = id_
-        if not self._rule.ids.fullmatch(id_) or id_ in self._used:
-            kept = self._made(id_)
+        if not self._rule.accepts_id(id_) or id_ in self._used:
+            id_ = self._new(id_)
             self.notes.append("Ids of calls were changed: the provider does not take them as they are.")
-        self._used.add(kept)
-        return kept
+        self._used.add(id_)
+        return id_
 
-    def _made(self, id_: str) -> str:
+    def _new(self, id_: str) -> str:
         stem = re.sub(r"[^a-zA-Z0-9]", "", id_)[: self._rule.longest_id - 12]
         number = len(self._used)
-        while (made := f"{stem}{clean.digest(f'{number}:{id_}')}") in self._used:
+        while (new := f"{stem}{clean.digest(f'{number}:{id_}')}") in self._used:
             number += 1
-        return made
+        return new

@@ -1,21 +1,30 @@
-"""The dialect of OpenAI's Responses: one list of items, calls and results among them, reasoning in groups."""
+"""OpenAI's Responses: one list of items, calls and results among them, reasoning in groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from weft.types.message import Message, ToolCall
-from weft.types.receipt import Usage
 from weft.types.reply import Reply
-from weft.wire.check import Check, has_text, is_name
+from weft.wire.check import Check, has_text
 from weft.wire.clean import compact
-from weft.wire.openai import arguments_from, text_of
-from weft.wire.request import Request, own_data, picture
+from weft.wire.openai import OPENAI
+from weft.wire.vendor import (
+    Assembler,
+    Rule,
+    WireRequest,
+    arguments_from,
+    content_parts,
+    left_out,
+    text_of,
+    usage_of,
+)
 
 
-def to_wire(request: Request) -> dict[str, Any]:
-    """The request as JSON data. Nothing is stored there: the history is ours."""
+def _to_wire(request: WireRequest) -> dict[str, Any]:
+    """Write the request. The vendor stores nothing: the history is ours."""
     payload: dict[str, Any] = {"model": request.model}
     if request.system:
         payload["instructions"] = request.system_text
@@ -30,8 +39,36 @@ def to_wire(request: Request) -> dict[str, Any]:
     return payload | ({"stream": True} if request.stream else {})
 
 
-def from_wire(answer: Mapping[str, Any]) -> Reply:
-    """The reply in an answer; its reasoning is kept to go back whole, or not at all."""
+def _items(message: Message, request: WireRequest) -> Iterator[dict[str, Any]]:
+    if message.role == "tool":
+        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": text_of(message)}
+        return
+    yield from (dict(item) for item in request.signed_data(message).get("reasoning") or ())
+    content = list(_content(message))
+    if content:
+        yield {"type": "message", "role": message.role, "content": content}
+    for call in message.tool_calls:
+        yield {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": compact(dict(call.arguments)),
+        }
+
+
+def _content(message: Message) -> Iterator[dict[str, Any]]:
+    kind = "output_text" if message.role == "assistant" else "input_text"
+
+    def image(media: str, data: str) -> dict[str, Any]:
+        if message.role != "user":
+            return {"type": kind, "text": left_out(media)}
+        return {"type": "input_image", "image_url": f"data:{media};base64,{data}"}
+
+    return content_parts(message, lambda text: {"type": kind, "text": text}, image)
+
+
+def _from_wire(answer: Mapping[str, Any]) -> Reply:
+    """Read the reply. Its reasoning goes back whole, or not at all."""
     items = [item for item in answer.get("output") or () if isinstance(item, Mapping)]
     texts = [
         str(part.get("text") or "")
@@ -51,67 +88,40 @@ def from_wire(answer: Mapping[str, Any]) -> Reply:
     )
     reasoning = [dict(item) for item in items if item.get("type") == "reasoning"]
     model = str(answer.get("model") or "")
-    cut = (answer.get("incomplete_details") or {}).get("reason") == "max_output_tokens"
-    told = answer.get("usage") or {}
+    is_cut = (answer.get("incomplete_details") or {}).get("reason") == "max_output_tokens"
+    usage = answer.get("usage") or {}
+    signed = {"provider": "openai_responses", "model": model, "reasoning": reasoning}
     return Reply(
         text="".join(texts),
         tool_calls=calls,
-        stop_reason="max_tokens" if cut else "tools" if calls else "end",
-        usage=Usage(
-            input_tokens=int(told.get("input_tokens") or 0),
-            output_tokens=int(told.get("output_tokens") or 0),
-            cached_tokens=int((told.get("input_tokens_details") or {}).get("cached_tokens") or 0),
-        ),
+        stop_reason="max_tokens" if is_cut else "tools" if calls else "end",
+        usage=usage_of(usage, "input_tokens", "output_tokens", "input_tokens_details.cached_tokens"),
         model=model,
-        provider_data={"provider": "openai_responses", "model": model, "reasoning": reasoning}
-        if reasoning
-        else {},
+        provider_data=signed if reasoning else {},
     )
 
 
-def _items(message: Message, request: Request) -> Iterator[dict[str, Any]]:
-    if message.role == "tool":
-        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": text_of(message)}
-        return
-    yield from (dict(item) for item in own_data(message, request).get("reasoning") or ())
-    content = list(_content(message))
-    if content:
-        yield {"type": "message", "role": message.role, "content": content}
-    for call in message.tool_calls:
-        yield {
-            "type": "function_call",
-            "call_id": call.id,
-            "name": call.name,
-            "arguments": compact(dict(call.arguments)),
-        }
+class _Assembler(Assembler):
+    def add(self, event: Mapping[str, Any]) -> str:
+        kind = event.get("type")
+        if kind == "response.failed":
+            return self.fail(event.get("response") or {})
+        if kind in ("response.completed", "response.incomplete"):
+            self.answer, self.done = dict(event.get("response") or {}), True
+        return str(event.get("delta") or "") if kind == "response.output_text.delta" else ""
 
 
-def _content(message: Message) -> Iterator[dict[str, Any]]:
-    kind = "output_text" if message.role == "assistant" else "input_text"
-    if message.content.strip():
-        yield {"type": kind, "text": message.content}
-    for part in message.parts:
-        media, data = picture(part)
-        if data and message.role == "user":
-            yield {"type": "input_image", "image_url": f"data:{media};base64,{data}"}
-        else:
-            yield {"type": kind, "text": f"[{media} was left out]"}
-
-
-def violations(payload: Mapping[str, Any]) -> list[str]:
-    """What the provider would refuse; nothing, if it would take it."""
+def _violations(payload: Mapping[str, Any]) -> list[str]:
     check = Check()
     items = payload.get("input")
     if not isinstance(items, list) or not items:
         return ["there is no input"]
     tools = payload.get("tools")
-    check(tools is None or bool(tools), "tools are an empty list")
     names = [tool.get("name") for tool in tools or ()]
-    check(all(map(is_name, names)), "a tool's name has letters that are not allowed")
-    check(len(names) == len(set(names)), "two tools of one name")
+    check.tools(tools, names)
     check("instructions" not in payload or has_text(payload["instructions"]), "blank instructions")
     _check_items(items, names, check)
-    return check.found + check.characters(payload)
+    return check.violations_of(payload)
 
 
 def _check_items(items: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
@@ -133,8 +143,7 @@ def _check_items(items: Sequence[Mapping[str, Any]], tools: Sequence[Any], check
         elif kind == "message":
             parts = item.get("content") or ()
             check(bool(parts), "a message without content")
-            blank = any(not has_text(part.get("text")) for part in parts if "text" in part)
-            check(not blank, "a blank text")
+            check(all(has_text(part.get("text")) for part in parts if "text" in part), "a blank text")
         else:
             check(False, "an item of a kind that is not known")
     check(sorted(map(str, calls)) == sorted(map(str, outputs)), "R1: calls and results do not match")
@@ -142,3 +151,16 @@ def _check_items(items: Sequence[Mapping[str, Any]], tools: Sequence[Any], check
     last = items[-1]
     asks = last.get("type") == "function_call_output" or last.get("role") in ("user", "system")
     check(asks, "the last item is the assistant's")
+
+
+RESPONSES = replace(
+    OPENAI,
+    name="openai_responses",
+    key_name="openai",
+    path="/responses",
+    rule=Rule(system_inside=True),
+    to_wire=_to_wire,
+    from_wire=_from_wire,
+    violations=_violations,
+    assembler=_Assembler,
+)

@@ -1,1 +1,1 @@
-"""An example of every kind of plugin: a channel, a provider, an embedder, a source and tools."""
+"""An example of every kind of plugin: a channel, a provider, a vendor, an embedder, a source and tools."""

@@ -7,7 +7,7 @@ import weft
 
 
 class Shouting:
-    """Stands in for a model. A real one would send `weft.wire.to_wire(...)` somewhere."""
+    """Stands in for a model. A model behind HTTP needs no provider: see `lighthouse.py`."""
 
     def __init__(self, model: str) -> None:
         self.info = weft.ModelInfo(id=model, provider="harbor", max_tokens=32_000)

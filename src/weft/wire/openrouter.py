@@ -1,0 +1,14 @@
+"""OpenRouter, which speaks OpenAI's Chat Completions for models of many vendors."""
+
+from dataclasses import replace
+
+from weft.wire.openai import OPENAI
+
+OPENROUTER = replace(
+    OPENAI,
+    name="openrouter",
+    address="https://openrouter.ai/api/v1",
+    address_variable="OPENROUTER_BASE_URL",
+    key_variable="OPENROUTER_API_KEY",
+    default_model="anthropic/claude-sonnet-5",
+)

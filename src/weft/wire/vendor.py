@@ -1,0 +1,189 @@
+"""What a vendor is made of: its names, its models, its rules, and the functions for its format.
+
+Each vendor is one file beside this one that ends with one `Vendor`. A package outside of ours does the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote
+
+from weft.types.message import Message, ToolDefinition
+from weft.types.receipt import Usage
+from weft.types.reply import Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A family of models: those whose ids begin with `start`. What a vendor reports is believed first.
+
+    `cache` says how the end of a stable part is marked. `ratio` is a safe guess at how many of its tokens one
+    token of o200k is.
+    """
+
+    start: str
+    window: int
+    max_output: int
+    cache: Literal["", "block", "breakpoint"] = ""
+    ratio: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a vendor insists on in messages."""
+
+    id_letters: str = "a-zA-Z0-9_-"
+    longest_id: int = 64
+    system_inside: bool = False
+    """Whether a system message may stand inside the history."""
+    user_first: bool = False
+    """Whether the first message must be the user's."""
+
+    def accepts_id(self, id_: str) -> bool:
+        return re.fullmatch(f"[{self.id_letters}]{{1,{self.longest_id}}}", id_) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """A context, ready to be written in a vendor's format."""
+
+    provider: str
+    model: str
+    family: Model
+    system: tuple[str, ...]
+    """The system text in parts. All text before the last part is stable."""
+    messages: Sequence[Message]
+    tools: Sequence[ToolDefinition]
+    max_output_tokens: int | None
+    stream: bool
+    window: int
+    notes: tuple[str, ...] = ()
+    """Each kind of repair that was needed, once."""
+
+    @property
+    def system_text(self) -> str:
+        return "".join(self.system)
+
+    def signed_data(self, message: Message) -> Mapping[str, Any]:
+        """Return what this very model signed in a message. No other model may see it."""
+        data = message.provider_data
+        is_own = data.get("provider") == self.provider and data.get("model") == self.model
+        return data if is_own else {}
+
+
+class Assembler:
+    """The base of all that put a streamed answer together. A subclass has `add`.
+
+    `answer` grows to what would have come without streaming. `done` is set once it is whole, `error` once the
+    vendor reports one on the way.
+    """
+
+    def __init__(self) -> None:
+        self.done, self.error = False, ""
+        self.answer: dict[str, Any] = {}
+
+    def feed(self, event: Mapping[str, Any]) -> str:
+        """Take one event. Returns the text that it adds."""
+        if event.get("error") or event.get("type") == "error":
+            return self.fail(event)
+        return self.add(event)
+
+    def fail(self, event: Mapping[str, Any]) -> str:
+        error = event.get("error") or event
+        message = error.get("message") if isinstance(error, Mapping) else error
+        self.error = str(message or "the provider reported an error")
+        return ""
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Take one event that is no error. Returns the text that it adds."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vendor:
+    """One vendor: where and how it is asked, and how its requests, answers and streams are written.
+
+    `{model}` in the path and `{key}` in a header stand for the real ones. The address is overridden by the
+    variable `address_variable`. A vendor without a `key_variable` needs no key.
+    """
+
+    name: str
+    address: str
+    address_variable: str
+    path: str
+    default_model: str
+    to_wire: Callable[[WireRequest], dict[str, Any]]
+    from_wire: Callable[[Mapping[str, Any]], Reply]
+    violations: Callable[[Mapping[str, Any]], list[str]]
+    assembler: Callable[[], Assembler]
+    key_variable: str = ""
+    key_name: str = ""
+    """The name below `[keys]`, if it is not the vendor's own."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    streams_lines: bool = False
+    """Whether a stream is one JSON object per line. It is server-sent events otherwise."""
+    models: tuple[Model, ...] = ()
+    rule: Rule = Rule()
+
+    def url(self, address: str, model: str) -> str:
+        return address + self.path.replace("{model}", quote(model, safe=""))
+
+    def headers_with(self, key: str) -> dict[str, str]:
+        return {name: value.replace("{key}", key) for name, value in self.headers.items()}
+
+
+def picture(part: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the media type and the Base64 data of a picture. Another part gives its name and no data."""
+    data = part.get("data")
+    if part.get("type") == "image" and isinstance(data, str) and data:
+        return str(part.get("media_type") or "image/png"), data
+    return f"a part of the kind {str(part.get('type') or 'unknown')!r}", ""
+
+
+def content_parts(
+    message: Message,
+    text: Callable[[str], dict[str, Any]],
+    image: Callable[[str, str], dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Write the text and the pictures of a message. A part that cannot be sent is named in a text."""
+    if message.content.strip():
+        yield text(message.content)
+    for part in message.parts:
+        media, data = picture(part)
+        yield image(media, data) if data else text(left_out(media))
+
+
+def left_out(media: str) -> str:
+    return f"[{media} was left out]"
+
+
+def text_of(message: Message) -> str:
+    """Return a message as text alone. Parts that are no text are named."""
+    names = [left_out(picture(part)[0]) for part in message.parts]
+    return "\n".join([message.content, *names] if message.content.strip() else names or [message.content])
+
+
+def arguments_from(value: Any) -> dict[str, Any]:
+    """Read the arguments of a call. Broken JSON is kept under `_raw`, so that the model can be told of it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    try:
+        parsed = json.loads(value) if value else {}
+    except (ValueError, TypeError, RecursionError):
+        return {"_raw": str(value)}
+    return parsed if isinstance(parsed, dict) else {"_raw": str(value)}
+
+
+def usage_of(table: Mapping[str, Any], sent: str, received: str, cached: str) -> Usage:
+    """Read the usage by the vendor's names. A dot leads into an inner table; a missing number is 0."""
+    counts = []
+    for path in (sent, received, cached):
+        value: Any = table
+        for name in path.split("."):
+            value = (value or {}).get(name)
+        counts.append(int(value or 0))
+    return Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2])

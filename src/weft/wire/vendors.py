@@ -1,0 +1,67 @@
+"""The registry of vendors, and what is looked up there by a vendor's name or a model's id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft.errors import ConfigError, did_you_mean
+from weft.types.limits import ModelInfo
+from weft.types.message import Message
+from weft.types.reply import Reply
+from weft.wire.anthropic import ANTHROPIC
+from weft.wire.gemini import GEMINI
+from weft.wire.ollama import OLLAMA
+from weft.wire.openai import OPENAI
+from weft.wire.openrouter import OPENROUTER
+from weft.wire.repair import repair_messages
+from weft.wire.responses import RESPONSES
+from weft.wire.vendor import Model, Vendor
+
+VENDORS: Mapping[str, Vendor] = {
+    vendor.name: vendor for vendor in (ANTHROPIC, OPENAI, RESPONSES, OPENROUTER, OLLAMA, GEMINI)
+}
+PROVIDERS = tuple(VENDORS)
+_UNKNOWN = Model(start="", window=8_192, max_output=4_096, ratio=1.5)
+
+
+def find_vendor(provider: str | Vendor) -> Vendor:
+    """Return the vendor of a name. A vendor stands for itself.
+
+    Raises:
+        ConfigError: no vendor has this name.
+    """
+    if isinstance(provider, Vendor):
+        return provider
+    if provider not in VENDORS:
+        raise ConfigError(f"There is no provider {provider!r}: {did_you_mean(provider, VENDORS)}")
+    return VENDORS[provider]
+
+
+def find_model(model: str, vendor: Vendor | None = None) -> Model:
+    """Return the family of a model. A vendor's name before a slash does not count."""
+    id_ = model.rpartition("/")[2]
+    rows = [row for each in (vendor, *VENDORS.values()) if each for row in each.models]
+    return next((row for row in rows if id_.startswith(row.start)), _UNKNOWN)
+
+
+def model_info(vendor: Vendor, model: str | None = None) -> ModelInfo:
+    """Describe a model of a vendor; without an id, its default model."""
+    id_ = model or vendor.default_model
+    row = find_model(id_, vendor)
+    return ModelInfo(id=id_, provider=vendor.name, max_tokens=row.window, tokens_ratio=row.ratio)
+
+
+def from_wire(provider: str | Vendor, answer: Mapping[str, Any]) -> Reply:
+    """Read the reply in a vendor's answer."""
+    return find_vendor(provider).from_wire(answer)
+
+
+def violations(provider: str | Vendor, payload: Mapping[str, Any]) -> list[str]:
+    """List what a vendor would refuse in a request. A valid request has no violations."""
+    return find_vendor(provider).violations(payload)
+
+
+def repair(provider: str | Vendor, messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
+    """Return the messages as a vendor accepts them, and a sentence for each repair."""
+    return repair_messages(find_vendor(provider).rule, messages)
