@@ -264,6 +264,25 @@ async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
     assert (wire.sent, waiting) == ([("7", "echo one")], ["two"])
 
 
+async def test_what_waits_in_its_conversation_stays_for_the_next_start() -> None:
+    wire, model = Wire(), Echo()
+    model.gate.clear()
+    async with gateway(model, wire) as (made, app):
+        for number, text in enumerate(("one", "two", "three")):
+            await made.submit(said(text, number))
+        await asyncio.wait_for(model.asked.wait(), 30)
+        stopping = asyncio.create_task(made.stop())
+        await asyncio.sleep(0)
+        model.gate.set()
+        await stopping
+        waiting = [each.message.text for each in await (await app.store.get()).mailbox.waiting()]
+        assert (wire.sent, waiting) == ([("7", "echo one")], ["two", "three"])
+
+    later = Wire()
+    async with gateway(Echo(), later):
+        assert [text for _, text in await later.wait(2)] == ["echo two", "echo three"]
+
+
 async def test_a_line_goes_on_though_the_store_was_busy_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.gateway.dispatcher._RETRY_SECONDS", 0)
     wire, trouble = Wire(), [weft.StoreError("It is in use by another program.")] * 3
