@@ -62,11 +62,13 @@ async def visits(desk: Lanes, *requests: weft.TurnRequest) -> list[Visit]:
 
 
 async def refusal(desk: Lanes, request: weft.TurnRequest) -> str:
-    with pytest.raises(weft.ChannelError) as raised:
-        async with desk.place(request):
-            raise AssertionError("the request was let in")
-    assert raised.value.retry, "the sender may try again"
-    return str(raised.value)
+    """Return the sentence with which a request is refused at once."""
+    [visit] = await visits(desk, request)
+    assert visit.task.done(), "the request was let in, or waits"
+    error = visit.task.exception()
+    assert isinstance(error, weft.ChannelError)
+    assert error.retry, "the sender may try again"
+    return str(error)
 
 
 async def test_the_requests_of_one_conversation_enter_one_at_a_time_in_the_order_they_came() -> None:
