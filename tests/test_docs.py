@@ -121,6 +121,21 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+GONE = r"weft bench|http\.at_once|http\.max_waiting|\bApp\b|copy of the one file"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_page_speaks_of_what_is_gone(page: Path) -> None:
+    assert re.findall(GONE, page.read_text("utf-8")) == []
+
+
+def test_the_readme_begins_with_how_to_install_and_links_the_glossary_and_the_plugin_guide() -> None:
+    top = "\n".join((ROOT / "README.md").read_text("utf-8").splitlines()[:20])
+
+    for word in ("make demo", "pip install .", "weft init", "reference/glossary.md", "guides/plugins.md"):
+        assert word in top
+
+
 def test_the_readme_fits_a_screen_and_has_both_commands() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     makefile = (ROOT / "Makefile").read_text("utf-8")

@@ -31,7 +31,7 @@ def calling(n: int) -> weft.Reply:
 async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> weft.Assistant:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path))
     script = [reply for n in range(40) for reply in (calling(n), f"Bay {n} is calm. " + "It was. " * 100)]
-    return await weft.connect(provider=weft.ScriptedProvider(script, info=LARGE), tools=[look])
+    return await weft.connect(provider=weft.ScriptedProvider([*script, "Back."], info=LARGE), tools=[look])
 
 
 async def test_from_a_window_of_a_million_tokens_to_one_of_eight_thousand_and_back(
@@ -56,7 +56,12 @@ async def test_from_a_window_of_a_million_tokens_to_one_of_eight_thousand_and_ba
             payload = to_wire(provider_name, request)
             assert violations(provider_name, payload) == []
             assert "sealed-by-large" not in str(payload), "what one model signed is not shown to another"
+    back = await app.ask("And then?", session="s")
+    large = app.engine.provider
+    assert isinstance(large, weft.ScriptedProvider)
+    assert (back.text, large.requests[-1].history[0].content) == ("Back.", "How is bay 0?")
+    assert "Mute." in [message.content for message in large.requests[-1].history]
     store = await app.store.get()
     session = await store.sessions.find_or_create("app", "s", "owner")
-    assert len(await store.messages.newest(session.id, 1000)) == 40 * 4 + 3 * 2
+    assert len(await store.messages.newest(session.id, 1000)) == 40 * 4 + 4 * 2
     await app.close()

@@ -121,6 +121,7 @@ async def test_troubles_of_the_line_are_waited_out(fake: FakeTelegram) -> None:
 
     async with running(fake) as (_, taken):
         assert (await asyncio.wait_for(taken.get(), 60)).text == "after all"
+    assert next(troubles, None) is None, "both troubles came first"
 
 
 async def test_a_wrong_token_ends_it_and_is_not_told(
@@ -240,9 +241,10 @@ async def test_parts_that_arrived_are_not_sent_again(fake: FakeTelegram) -> None
 async def test_what_telegram_may_have_taken_is_doubtful_and_not_sent_again(
     fake: FakeTelegram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    channel = bot(fake)
+    channel, tries = bot(fake), list[object]()
 
-    async def broke_off(*_: object, **__: object) -> None:
+    async def broke_off(*address: object, **__: object) -> None:
+        tries.append(address)
         raise httpx.ReadError("it broke off")
 
     monkeypatch.setattr(channel._http, "post", broke_off)
@@ -251,6 +253,8 @@ async def test_what_telegram_may_have_taken_is_doubtful_and_not_sent_again(
     await channel.close()
 
     assert failed.value.doubtful
+    assert failed.value.retry is None
+    assert len(tries) == 1
 
 
 async def test_after_the_end_of_a_run_answers_are_still_sent(fake: FakeTelegram) -> None:

@@ -80,6 +80,7 @@ async def test_nobody_else_can_agree_and_an_old_button_means_nothing() -> None:
         await made.submit(said("no", 3))
 
         told = [text for place, text in await wire.wait(3) if place == "7"]
+        assert await about(app) == "Ada"
 
     assert told == ["hello", "I am not asking you anything at the moment."]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ async def test_messages_of_one_conversation_are_answered_in_order_and_others_do_
     assert [text for place, text in wire.sent if place == "7"] == ["echo m0", "echo m1", "echo m2"]
 
 
-async def test_a_stranger_is_turned_away_with_a_code_and_what_they_said_is_forgotten() -> None:
+async def test_a_stranger_is_turned_away_with_a_code_and_what_they_said_is_forgotten(
+    sql: Callable[..., Any],
+) -> None:
     wire, provider = Wire(), Echo()
     async with gateway(provider, wire, allowed=()) as (made, app):
         await made.submit(said("let me in, I am Mallory"))
@@ -59,7 +62,8 @@ async def test_a_stranger_is_turned_away_with_a_code_and_what_they_said_is_forgo
         store = await app.store.get()
         assert "weft pair " in text
         assert provider.requests == []
-        assert await store.sessions.find("7") is None
+        assert await store.sessions.list() == []
+        assert sql("select text from inbox") == [(None,)]
 
         code = text.split("`weft pair ")[1].partition("`")[0]
         await store.auth.confirm_pairing(code)
@@ -148,24 +152,9 @@ async def test_too_many_messages_of_one_person_get_a_clear_answer() -> None:
             await made.submit(said(f"m{n}", n))
         assert await wire.wait(1) == [("7", LANE_FULL.format(count=2))]
         provider.gate.set()
-        await wire.wait(4)
+        answers = [text for _, text in await wire.wait(4)]
 
-
-async def test_what_waits_when_the_program_ends_is_answered_by_the_next_one() -> None:
-    wire, provider = Wire(), Echo()
-    async with gateway(provider, wire) as (made, _):
-        provider.gate.clear()
-        await made.submit(said("one", 1))
-        await made.submit(said("two", 2))
-        await asyncio.wait_for(provider.asked.wait(), 30)
-        provider.gate.set()
-        await wire.wait(1)
-
-    later = Wire()
-    async with gateway(Echo(), later):
-        answered = [*wire.sent, *([] if len(wire.sent) == 2 else await later.wait(1))]
-
-    assert [text for _, text in answered] == ["echo one", "echo two"]
+    assert answers[1:] == ["echo m0", "echo m1", "echo m2"], "those that waited are answered"
 
 
 async def test_a_line_that_is_down_is_tried_again_and_the_order_stays() -> None:
@@ -209,12 +198,15 @@ async def test_two_people_never_reach_each_others_words() -> None:
             await made.submit(said(f"I love {secret}", 1, sender))
         await wire.wait(2)
         for sender in ("7", "8"):
-            await made.submit(said("what do you remember about fish and love?", 2, sender))
+            await made.submit(said(f"what do you, {sender}, remember about fish and love?", 2, sender))
         await wire.wait(4)
 
     for request in provider.requests[2:]:
         seen = request.to_prompt_string()
-        assert ("marlin" in seen) != ("tuna" in seen)
+        own, other = ("marlin", "tuna") if "you, 7," in request.current_message else ("tuna", "marlin")
+        assert f"fish: {own}" in seen, "each sees their own fact"
+        assert f"I love {own}" in seen, "each sees their own words"
+        assert other not in seen
 
 
 async def test_what_was_answered_while_the_inbox_was_read_is_not_answered_again() -> None:
@@ -262,6 +254,25 @@ async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
         waiting = [each.message.text for each in await (await app.store.get()).mailbox.waiting()]
 
     assert (wire.sent, waiting) == ([("7", "echo one")], ["two"])
+
+
+async def test_what_waits_in_its_conversation_when_the_program_ends_is_answered_by_the_next_one() -> None:
+    wire, model = Wire(), Echo()
+    model.gate.clear()
+    async with gateway(model, wire) as (made, app):
+        for number, text in enumerate(("one", "two", "three")):
+            await made.submit(said(text, number))
+        await asyncio.wait_for(model.asked.wait(), 30)
+        stopping = asyncio.create_task(made.stop())
+        await asyncio.sleep(0)
+        model.gate.set()
+        await stopping
+        waiting = [each.message.text for each in await (await app.store.get()).mailbox.waiting()]
+        assert (wire.sent, waiting) == ([("7", "echo one")], ["two", "three"])
+
+    later = Wire()
+    async with gateway(Echo(), later):
+        assert [text for _, text in await later.wait(2)] == ["echo two", "echo three"]
 
 
 async def test_a_line_goes_on_though_the_store_was_busy_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,9 +259,9 @@ def test_markup_becomes_text(markup: str, text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["<a ", "<!--", "<a b='", '<a x="', "<a/", "<![", "<script", "<script>", "&#"]
 )
-def test_markup_that_never_ends_costs_no_more_than_its_length(piece: str) -> None:
-    """In the way of `html.parser` each of these took minutes."""
-    assert isinstance(plain(piece * 60_000), str)
+def test_markup_that_never_ends_is_read_and_does_not_hang(piece: str) -> None:
+    """With `html.parser` each of these took minutes: the suite would end this test as a hang."""
+    assert plain(f"before {piece * 60_000}").startswith("before")
 
 
 @given(st.text(alphabet="<>/!-[]&;#x= \"'abp\n?", max_size=60))
