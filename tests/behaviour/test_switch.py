@@ -1,7 +1,5 @@
 """The model changes in the middle of a conversation, and the next answer comes."""
 
-from pathlib import Path
-
 import pytest
 
 import weft
@@ -28,8 +26,7 @@ def calling(n: int) -> weft.Reply:
 
 
 @pytest.fixture
-async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> weft.Assistant:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def app() -> weft.Assistant:
     script = [reply for n in range(40) for reply in (calling(n), f"Bay {n} is calm. " + "It was. " * 100)]
     return await weft.connect(provider=weft.ScriptedProvider([*script, "Back."], info=LARGE), tools=[look])
 

@@ -338,10 +338,7 @@ async def test_C3_a_turn_is_one_message_one_reply_and_the_tools_between(
     assert spoken(await store.messages.all(session.id)) == spoken(turn)
 
 
-async def test_C1_C3_each_message_has_one_reply_and_both_are_history_of_that_session_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def test_C1_C3_each_message_has_one_reply_and_both_are_history_of_that_session_only() -> None:
     provider = weft.ScriptedProvider(["There.", "At noon.", "Hello."])
     app = await weft.connect(provider=provider)
 

@@ -19,8 +19,7 @@ Connect = Callable[[str], Awaitable[Assistant]]
 
 
 @pytest.fixture
-async def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Connect]:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def connect(tmp_path: Path) -> AsyncIterator[Connect]:
     apps: list[Assistant] = []
 
     async def connected(recipe: str) -> Assistant:

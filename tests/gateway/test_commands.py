@@ -1,7 +1,6 @@
 """Commands: handled before any model is asked."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,7 @@ from weft.gateway.commands import COMMANDS, is_command
 
 
 @pytest.fixture
-async def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Talk]:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def talk() -> AsyncIterator[Talk]:
     app = await weft.connect(provider=weft.ScriptedProvider(["Hello.", "Again."]))
     yield Talk(app)
     await app.close()

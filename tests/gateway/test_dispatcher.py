@@ -111,6 +111,18 @@ async def test_edits_and_pictures_get_a_polite_answer_and_no_turn() -> None:
     assert provider.requests == []
 
 
+@pytest.mark.parametrize("kind", ["edit", "unsupported"])
+async def test_a_stranger_gets_a_code_for_an_edit_or_a_picture_too(kind: str) -> None:
+    wire = Wire()
+    async with gateway(Echo(), wire, allowed=("8",)) as (made, app):
+        await made.submit(said("better", 1, kind=kind))
+        [(_, text)] = await wire.wait(1)
+        [denial] = await (await app.store.get()).auth.denied()
+
+    assert "weft pair " in text
+    assert (denial.sender, denial.count) == ("7", 1)
+
+
 async def test_a_command_is_carried_out_before_any_model_is_asked() -> None:
     wire, provider = Wire(), Echo()
     async with gateway(provider, wire) as (made, _):

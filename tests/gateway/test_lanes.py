@@ -146,7 +146,8 @@ async def test_a_running_turn_absorbs_what_waits_up_to_the_first_it_does_not_acc
     lane.settle(reply)
     await settled()
 
-    assert [await visit.task for visit in waiting[:2]] == [reply, reply]
+    assert [visit.task.done() for visit in waiting] == [True, True, False, False]
+    assert [visit.task.result() for visit in waiting[:2]] == [reply, reply]
     assert [visit.is_inside for visit in waiting[2:]] == [False, False]
     await running.end()
     await settled()
@@ -161,7 +162,9 @@ async def test_who_steered_a_turn_that_was_stopped_is_asked_to_send_it_again() -
     running.place.lane.absorb(lambda _: True)
 
     running.place.lane.settle(None)
+    await settled()
 
+    assert steering.task.done()
     with pytest.raises(weft.ChannelError, match=STOPPED):
         await steering.task
     await running.end()
@@ -177,7 +180,7 @@ async def test_who_steered_and_went_away_does_not_disturb_the_turn() -> None:
     reply = weft.Reply(text="done")
     running.place.lane.settle(reply)
 
-    assert await steering.task is reply
+    assert await asyncio.wait_for(steering.task, 30) is reply
     await running.end()
 
 
@@ -275,10 +278,13 @@ async def test_stop_refuses_who_waits_and_who_comes_and_lets_run_what_has_begun(
 
     assert not running.task.done()
     assert not turn.task.done()
+    assert waiting.task.done(), "it does not wait for the one before it"
     with pytest.raises(weft.ChannelError, match=STOPPING):
         await waiting.task
     assert await refusal(desk, message("c", sender="8")) == STOPPING
     await turn.end()
+    await settled()
+    assert for_a_slot.task.done(), "it gets no slot any more"
     with pytest.raises(weft.ChannelError, match=STOPPING):
         await for_a_slot.task
     await running.end()

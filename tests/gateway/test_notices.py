@@ -17,13 +17,6 @@ from wired import said
 NEW = "[Notification of the stream 'notes'] The file a.md is new. Its text is in the block notes/a.md."
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "notes"
-    made.mkdir()
-    return made
-
-
 # --- the turn
 
 

@@ -19,13 +19,6 @@ CHANGED = (
 )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "notes"
-    made.mkdir()
-    return made
-
-
 # --- what is told
 
 

@@ -140,8 +140,7 @@ async def test_a_turn_whose_process_was_killed_is_reported_once_and_lost_never(t
         assert weft.wire.violations("openai", payload) == []
 
 
-async def test_the_app_reports_what_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def test_the_app_reports_what_was_interrupted(tmp_path: Path) -> None:
     killed_in_the_middle(tmp_path / "weft.db")
     app = await weft.connect(provider=weft.ScriptedProvider())
     try:

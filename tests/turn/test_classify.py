@@ -1,7 +1,6 @@
 """Classify and route: which model answers."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -53,10 +52,7 @@ async def test_a_call_that_fails_means_direct() -> None:
     assert await classify(weft.ScriptedProvider([weft.ProviderError("busy")]), "hi") == ()
 
 
-async def test_a_route_to_a_small_model_builds_for_its_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def test_a_route_to_a_small_model_builds_for_its_window() -> None:
     provider = weft.ScriptedProvider(["DIRECT", "Hello."])
     app = await weft.connect(
         replace(load_config(), route=replace(ON, direct_model="llama3")), provider=provider
@@ -69,10 +65,7 @@ async def test_a_route_to_a_small_model_builds_for_its_window(
     await app.close()
 
 
-async def test_what_was_learned_of_the_tokens_of_a_model_counts_when_it_is_routed_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path))
+async def test_what_was_learned_of_the_tokens_of_a_model_counts_when_it_is_routed_to() -> None:
     provider = weft.ScriptedProvider(["DIRECT", "Hello.", "DIRECT", "Hello."])
     route_to = replace(ON, direct_model="llama3")
     app = await weft.connect(replace(load_config(), route=route_to), provider=provider)

@@ -251,7 +251,7 @@ def make_server(assistant: Assistant, store: Store, caller: Caller) -> MCPServer
 
 
 def _with_refusals(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return the tool with errors of ours as answers that the model reads."""
+    """Wrap a tool so that a WeftError becomes an MCP tool error, which the model can read."""
 
     @wraps(tool)
     async def called(*args: P.args, **kwargs: P.kwargs) -> T:

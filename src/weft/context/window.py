@@ -70,7 +70,7 @@ def open_window(
 
 
 def _uncuttable(window: Window) -> Window:
-    """Remove all later cuts, so that no budget can shorten the window."""
+    """Leave only the cut at `first`, so that no budget can shorten the window."""
     at = window.first
     return replace(window, cuts=window.cuts[at : at + 1], costs=window.costs[at : at + 1], first=0)
 
@@ -110,7 +110,7 @@ def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, over: 
 
 
 def _without_incomplete(window: Window, prices: list[int]) -> Window:
-    """Exclude exchanges that never came to their end, except the last, which may still be going on."""
+    """Exclude incomplete exchanges, except the last one, which may still be running."""
     excluded: set[int] = set()
     for start, end in pairwise(window.cuts[:-1]):
         batch = [entry.message for entry in window.tail.entries[start:end]]
@@ -125,7 +125,7 @@ def _without_incomplete(window: Window, prices: list[int]) -> Window:
 
 
 def is_complete(batch: Sequence[Message]) -> bool:
-    """Check whether an exchange came to its end: every call is answered, and the assistant spoke last."""
+    """Check whether an exchange is complete: every tool call has a result, and no user message is last."""
     answered = {message.tool_call_id for message in batch if message.role == "tool"}
     pending = any(call.id not in answered for message in batch for call in message.tool_calls)
     return not pending and batch[-1].role in ("assistant", "tool")

@@ -1,6 +1,7 @@
-"""Transcripts of apps: an app that holds its conversation itself sends all of it each time.
+"""Comparison of a transcript that an app sends with the messages that are stored.
 
-Its session is known by its sender, its instructions and how it began. Only what is new goes into the log.
+An app that keeps its own conversation sends all of it with each request. Its session is identified by the
+sender, the instructions and the first message of the user. Only new messages are added to the log.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ COMPARED = 500
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How many messages of an exchange the log has, and what the log has behind the first of them.
+    """The part of a sent exchange that the log already has.
 
-    The log can have more than the app sends: calls of our own tools, and data that only a provider reads.
+    `count` is the number of sent messages that are in the log. `steps` has the messages of the log that
+    follow the user's message; calls of Weft's own tools can be among them, which the app never sees.
     """
 
     count: int = 0
@@ -28,7 +30,7 @@ class Match:
 
 
 def match(log: Sequence[Message], history: Sequence[Message], exchange: Sequence[Message]) -> Match:
-    """Find out how much of an exchange is the last one of the log.
+    """Find how much of a sent exchange is already the last exchange of the log.
 
     An app may leave out the oldest messages, or send others than were stored: messages of its history that
     the log does not have are skipped. The same question asked twice in a row is two exchanges.
@@ -59,12 +61,12 @@ def conversation_name(request: TurnRequest) -> str:
 
 
 def _after(log: Sequence[Message], message: Message, start: int) -> int | None:
-    """Return the position behind a message in the log, searched from `start`."""
+    """Return the position after the first equal message of the log from `start` on, or None."""
     return next((at + 1 for at in range(start, len(log)) if _same(log[at], message)), None)
 
 
 def _with_results(log: Sequence[Message], end: int) -> int:
-    """Return the position behind the results of our own tools that were called together with the app's."""
+    """Return the position after the results of Weft's own tools that were called together with the app's."""
     calls = {call.id for call in log[end - 1].tool_calls} if end else set()
     while end < len(log) and log[end].role == "tool" and log[end].tool_call_id in calls:
         end += 1

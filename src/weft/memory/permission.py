@@ -76,7 +76,7 @@ def needs_consent(action: Action, permission: Permission) -> bool:
 
 
 def wider(permission: Permission, than: Permission) -> bool:
-    """Check whether a permission allows more than another for any action."""
+    """Check whether a permission allows more than another for at least one action."""
     order = (Verdict.REFUSED, Verdict.CONSENT, Verdict.ALLOWED)
     return any(
         order.index(MATRIX[permission][action]) > order.index(MATRIX[than][action]) for action in Action

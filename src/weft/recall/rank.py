@@ -1,4 +1,4 @@
-"""Relevance of texts to a query, by the words they share.
+"""Keyword ranking of texts for a query, in the manner of BM25.
 
 Rare words count more than common ones, long texts do not win by length, and a word matches its plural
 and its other endings. Scripts without spaces are compared by pairs of characters.

@@ -1,7 +1,7 @@
-"""Rules over what is stored that need no database: every backend follows them.
+"""Rules that every storage backend shares, as functions without a database.
 
 They say when a task fires and when it is due again, when a turn counts as interrupted, which facts are
-stored, how long mail is kept, and how changes of memory are told.
+stored, how long mail is kept, and how changes of memory are described.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def check_task(text: str, due: datetime | None, repeat: str) -> None:
     """Refuse a task that says nothing, or that repeats without a time.
 
     Raises:
-        StoreError: and why.
+        StoreError: it is refused; the message says why.
     """
     if not text:
         raise StoreError("The task is empty: say what is to be done.")
@@ -127,7 +127,8 @@ def in_zone(due: datetime | None, zone: str) -> datetime | None:
     if due is None:
         return None
     if not _FIRST_YEAR <= due.year <= _LAST_YEAR:
-        raise StoreError(f"Nothing can be due in the year {due.year}: give one from {_FIRST_YEAR} on.")
+        years = f"{_FIRST_YEAR} to {_LAST_YEAR}"
+        raise StoreError(f"Nothing can be due in the year {due.year}: give a year from {years}.")
     return due if due.tzinfo is not None else due.replace(tzinfo=place)
 
 
@@ -156,7 +157,7 @@ def check_fact(key: str, value: str, *, by_model: bool) -> None:
     """Refuse a fact that is not worth storing.
 
     Raises:
-        StoreError: and why.
+        StoreError: it is refused; the message says why.
     """
     if problem := problem_with(key, value, by_model=by_model):
         raise StoreError(problem)

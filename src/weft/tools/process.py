@@ -1,8 +1,8 @@
-"""Running a program without secrets, without input, and within its time.
+"""Execution of external programs, without secrets or input, and with a time limit.
 
 Everything that a call starts is gone when the call is over, however it ends. The program leads a process
 group, and all its descendants carry a mark in their environment, by which those that left the group are
-found. Only a process that leaves the group *and* wipes its environment escapes.
+found. Only a process that leaves the group *and* wipes its environment escapes; that needs /proc (Linux).
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def marked_environment(environment: Mapping[str, str], mark: str) -> dict[str, s
 
 
 def kill_marked(mark: str) -> None:
-    """Kill until nothing is left, since a process may start another meanwhile."""
+    """Kill all processes with the mark, in rounds, since a process may start another meanwhile."""
     for _ in range(_SWEEPS):
         if not _signal_marked(mark, signal.SIGKILL):
             break
@@ -269,7 +269,7 @@ def _signal_marked(mark: str, number: signal.Signals) -> int:
 
 
 def _marked(mark: str) -> list[int]:
-    """Return the processes with a mark, where the system shows environments (Linux)."""
+    """Return the processes with a mark. On systems without /proc there are none."""
     needle = f".{mark}".encode()
     try:
         names = os.listdir("/proc")
