@@ -24,7 +24,7 @@ from weft.turn.run import run_turn
 from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.reply import Done, Event, Reply, TextDelta
-from weft.types.request import OWNER, Caller, TurnRequest
+from weft.types.request import OWNER, Address, Caller, TurnRequest
 from weft.types.session import OpenTurn, Session
 
 _MAX_CHOSEN = 1000
@@ -41,7 +41,7 @@ class Assistant:
     def __init__(self, engine: Engine, settings: GatewaySettings | None = None) -> None:
         self.engine, self.lanes = engine, Lanes(settings or GatewaySettings())
         self.allowed: dict[str, Collection[str]] = {}
-        self._chosen: dict[tuple[str, str, str], Provider] = {}
+        self._chosen: dict[Address, Provider] = {}
 
     @property
     def store(self) -> LazyStore:
@@ -75,7 +75,7 @@ class Assistant:
                         yield event
                     return
             async with self.lanes.turn(request.caller.session_id):
-                provider = provider or self._chosen.get(_place_of(request.caller))
+                provider = provider or self._chosen.get(request.caller.address)
                 turn = self._turn(request, provider, place.lane, safe.notes)
                 async with aclosing(turn) as events:
                     async for event in events:
@@ -139,15 +139,15 @@ class Assistant:
 
     async def _command(self, request: TurnRequest, session: Session) -> Reply:
         """Run a command. The model that one chooses answers in this conversation from now on."""
-        place = _place_of(request.caller)
-        provider = self._chosen.get(place, self.engine.provider)
+        address = request.caller.address
+        provider = self._chosen.get(address, self.engine.provider)
         conversation = Conversation(
             engine=self.engine, caller=request.caller, session=session, provider=provider
         )
         text = await run_command(conversation, request.text)
         if conversation.provider is not provider:
-            self._chosen.pop(place, None)
-            self._chosen[place] = conversation.provider
+            self._chosen.pop(address, None)
+            self._chosen[address] = conversation.provider
             if len(self._chosen) > _MAX_CHOSEN:
                 del self._chosen[next(iter(self._chosen))]
         return Reply(text=text, session_id=conversation.session.id)
@@ -183,10 +183,6 @@ def _request(
 ) -> TurnRequest:
     messages = None if history is None else tuple(history)
     return TurnRequest(text=text, session=session or "", history=messages, caller=caller)
-
-
-def _place_of(caller: Caller) -> tuple[str, str, str]:
-    return caller.channel, caller.conversation, caller.sender_id
 
 
 def _in_session(request: TurnRequest, session: Session) -> TurnRequest:

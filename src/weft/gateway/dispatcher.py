@@ -23,7 +23,7 @@ from weft.types.delivery import Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
 from weft.types.redacted import Content
 from weft.types.reply import Done, TurnStarted
-from weft.types.request import Caller, TurnRequest
+from weft.types.request import Address, Caller, TurnRequest
 
 _log = logging.getLogger(__name__)
 
@@ -45,8 +45,6 @@ STRANGER = (
 )
 _REPLIES = {"edit": EDITED, "unsupported": UNSUPPORTED}
 
-Place = tuple[str, str, str]
-
 
 class Dispatcher:
     """Stores messages of channels, hands them to the desk in order, and sends the answers."""
@@ -57,7 +55,7 @@ class Dispatcher:
         assistant.allowed |= {channel.name: channel.allowed for channel in channels}
         self._deliveries = Deliveries(assistant.store, self._channels, self._settings)
         self._running: set[asyncio.Task[None]] = set()
-        self._questions: dict[Place, PendingQuestion] = {}
+        self._questions: dict[Address, PendingQuestion] = {}
         self._codes_sent: dict[tuple[str, str], float] = {}
         self._known_ids: dict[str, None] = {}
         self._stopping = False
@@ -137,12 +135,11 @@ class Dispatcher:
             await self._answer_surely(waiting, FAILED)
 
     async def _handle(self, waiting: Waiting) -> None:
-        message = waiting.message
-        question = self._questions.get(_place(message))
+        message, request = waiting.message, self._request(waiting)
+        question = self._questions.get(request.caller.address)
         if question is not None and message.kind == "text" and question.take(message.text):
             await self._answer(waiting, "")
             return
-        request = self._request(waiting)
         if message.kind in _REPLIES:
             async with self._assistant.lanes.place(request):
                 if not await self._assistant.is_allowed(request.caller):
@@ -208,11 +205,11 @@ class Dispatcher:
 
     async def _ask(self, message: Inbound, one_at_a_time: asyncio.Lock, question: str) -> bool:
         """Ask the person of a conversation for consent. A timeout counts as a refusal."""
-        channel, place = self._channels.get(message.channel), _place(message)
+        channel, address = self._channels.get(message.channel), _caller(message).address
         async with one_at_a_time:
             if channel is None or self._stopping:
                 return False
-            pending = self._questions[place] = PendingQuestion()
+            pending = self._questions[address] = PendingQuestion()
             try:
                 await channel.ask(message.conversation, question, yes=pending.yes, no=pending.no)
                 pending.is_visible = True
@@ -224,7 +221,7 @@ class Dispatcher:
                 _log.warning("a question could not be asked: %s", error)
                 return False
             finally:
-                del self._questions[place]
+                del self._questions[address]
 
     @asynccontextmanager
     async def _typing(self, message: Inbound) -> AsyncIterator[None]:
@@ -252,7 +249,3 @@ def _caller(message: Inbound) -> Caller:
         sender_id=message.sender,
         conversation=message.conversation,
     )
-
-
-def _place(message: Inbound) -> Place:
-    return message.channel, message.conversation, message.sender

@@ -6,13 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from weft.errors import ChannelError
 from weft.gateway.settings import GatewaySettings
 from weft.types.reply import Reply
-from weft.types.request import AskConsent, TurnRequest
+from weft.types.request import Address, AskConsent, TurnRequest
 
 LANE_FULL = (
     "You have {count} messages waiting already. I will answer those first: please send this one again later."
@@ -21,8 +21,6 @@ LANE_BUSY = "I am still answering your last message: wait for the answer, then s
 ALL_BUSY = "Too many others are waiting for an answer: ask again in a moment."
 STOPPING = "The assistant is stopping: please send this message again in a moment."
 STOPPED = "The turn that read this message was stopped: please send it again."
-
-Address = tuple[str, str, str]
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +95,8 @@ class Lanes:
         Raises:
             ChannelError: too many wait already, or the settings refuse messages while a turn runs.
         """
-        key = address(request)
+        caller = request.caller
+        key = replace(caller, conversation=caller.conversation or request.session).address
         lane = self._lanes.get(key, Lane()) if request.session else Lane()
         self._refuse_if_full(lane, request)
         if request.session:
@@ -166,9 +165,3 @@ class Lanes:
             lane.tickets[0].ready.set_result(None)
         if not lane.tickets and self._lanes.get(key) is lane:
             del self._lanes[key]
-
-
-def address(request: TurnRequest) -> Address:
-    """Return where a request comes from: channel, conversation and sender."""
-    caller = request.caller
-    return caller.channel, caller.conversation or request.session, caller.sender_id

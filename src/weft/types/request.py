@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from weft.types.memory import RenderedBlock
 from weft.types.message import Message, ToolDefinition
 
+Address = tuple[str, str, str]
 AskConsent = Callable[[str], Awaitable[bool]]
 """Puts a question to a person. Returns whether they agree."""
 
@@ -32,6 +33,11 @@ class Caller:
     @property
     def sender(self) -> str:
         return f"{self.channel}:{self.sender_id}"
+
+    @property
+    def address(self) -> Address:
+        """Where the person writes: channel, conversation and sender."""
+        return self.channel, self.conversation, self.sender_id
 
 
 OWNER = Caller(agent_id="weft", channel="app", sender_id="owner")
