@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -75,7 +76,7 @@ class WireRequest:
         return data if is_own else {}
 
 
-class Assembler:
+class Assembler(ABC):
     """The base of all that put a streamed answer together. A subclass has `add`.
 
     `answer` grows to what would have come without streaming. `done` is set once it is whole, `error` once the
@@ -98,9 +99,10 @@ class Assembler:
         self.error = str(message or "the provider reported an error")
         return ""
 
+    @abstractmethod
     def add(self, event: Mapping[str, Any]) -> str:
         """Take one event that is no error. Returns the text that it adds."""
-        raise NotImplementedError
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
