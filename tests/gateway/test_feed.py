@@ -11,7 +11,7 @@ from hypothesis import given
 
 import weft
 from watching import FeedServer, watches, watching
-from weft.gateway.feed import MAX_BYTES, Entry, entries_in, plain
+from weft.gateway.feed import MAX_BYTES, FeedEntry, entries_in, plain
 from weft.gateway.streams import watch
 
 RSS = """<?xml version="1.0" encoding="utf-8"?>
@@ -232,11 +232,13 @@ def test_both_kinds_of_feed_become_plain_entries_the_oldest_first() -> None:
     atom = entries_in(ATOM.encode())
 
     assert (old.title, old.link, old.text, len(old.id)) == ("only this", "", "", 64)
-    assert linked == Entry(id="https://example.org/b", link="https://example.org/b", text="- one\n- two")
-    assert first == Entry(id="id-1", title="A", link="https://example.org/1", text="first")
+    assert linked == FeedEntry(id="https://example.org/b", link="https://example.org/b", text="- one\n- two")
+    assert first == FeedEntry(id="id-1", title="A", link="https://example.org/1", text="first")
     assert atom == [
-        Entry(id="urn:1", title="Old", text="One word."),
-        Entry(id="urn:2", title="Tides & boats", link="https://example.org/2", text="High at 7.\nLow at 1."),
+        FeedEntry(id="urn:1", title="Old", text="One word."),
+        FeedEntry(
+            id="urn:2", title="Tides & boats", link="https://example.org/2", text="High at 7.\nLow at 1."
+        ),
     ]
 
 

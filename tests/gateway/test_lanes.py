@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from weft.config import load_config
-from weft.gateway.lanes import ALL_BUSY, LANE_BUSY, LANE_FULL, STOPPED, STOPPING, Lanes, Place
+from weft.gateway.lanes import ALL_BUSY, LANE_BUSY, LANE_FULL, STOPPED, STOPPING, Lanes, Admission
 from weft.gateway.settings import GatewaySettings
 from weft.providers.base import collected
 from weft.types.reply import Event
@@ -33,12 +33,12 @@ async def settled() -> None:
 class Visit:
     """A task that is `inside` once its context was entered, and stays there until `leave` is set."""
 
-    def __init__(self, context: AbstractAsyncContextManager[Place | None]) -> None:
+    def __init__(self, context: AbstractAsyncContextManager[Admission | None]) -> None:
         self.leave, self.is_inside = asyncio.Event(), False
-        self.place: Place | None = None
+        self.place: Admission | None = None
         self.task = asyncio.create_task(self._run(context))
 
-    async def _run(self, context: AbstractAsyncContextManager[Place | None]) -> weft.Reply | None:
+    async def _run(self, context: AbstractAsyncContextManager[Admission | None]) -> weft.Reply | None:
         async with context as self.place:
             self.is_inside = True
             if self.place is not None and self.place.reply is not None:
@@ -56,7 +56,7 @@ async def visits(desk: Lanes, *requests: weft.TurnRequest) -> list[Visit]:
     """Let requests come one after the other."""
     all_of_them = []
     for request in requests:
-        all_of_them.append(Visit(desk.place(request)))
+        all_of_them.append(Visit(desk.admit(request)))
         await settled()
     return all_of_them
 
@@ -201,7 +201,7 @@ async def test_a_request_that_is_cancelled_leaves_its_place_and_the_next_one_run
 
 async def test_a_waiting_request_that_is_cancelled_in_the_moment_it_is_woken_wakes_the_next() -> None:
     desk = lanes()
-    async with desk.place(message("m0")):
+    async with desk.admit(message("m0")):
         second, third = await visits(desk, message("m1"), message("m2"))
     second.task.cancel()  # it has been woken, and did not run yet
     assert not second.is_inside

@@ -32,7 +32,7 @@ _FILES = ("SOUL.md", "AGENTS.md", "USER.md", "TOOLS.md", "memory/MEMORY.md")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing that was looked at. Whatever is not well has a remedy."""
 
     level: Literal["ok", "note", "bad"]
@@ -55,15 +55,15 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def examine(workspace: str | None) -> Iterator[Finding]:
+def examine(workspace: str | None) -> Iterator[Check]:
     """Look at everything; one bad finding does not hide the next."""
     file = find_paths().config_file
     try:
         config = load_config().with_overrides(workspace=workspace)
         known = "settings are read from" if file.exists() else "settings are the defaults; a file would be"
-        yield Finding("ok", f"{known} {file}")
+        yield Check("ok", f"{known} {file}")
     except WeftError as error:
-        yield Finding("bad", str(error), f"mend {file}, or move it away and run `weft init`")
+        yield Check("bad", str(error), f"mend {file}, or move it away and run `weft init`")
         config = Config().with_overrides(workspace=workspace)
     yield from _recipe(config)
     yield from _workspace(config)
@@ -72,41 +72,39 @@ def examine(workspace: str | None) -> Iterator[Finding]:
     yield from _terminal()
 
 
-def _recipe(config: Config) -> Iterator[Finding]:
+def _recipe(config: Config) -> Iterator[Check]:
     try:
         recipe = config.chosen_recipe()
         check_sources(recipe)
-        yield Finding("ok", f"recipe {recipe.name}: {recipe.description}")
+        yield Check("ok", f"recipe {recipe.name}: {recipe.description}")
     except WeftError as error:
-        yield Finding("bad", str(error), "`weft recipes list` shows those that come with Weft")
+        yield Check("bad", str(error), "`weft recipes list` shows those that come with Weft")
 
 
-def _workspace(config: Config) -> Iterator[Finding]:
+def _workspace(config: Config) -> Iterator[Check]:
     path = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
     try:
         root = open_workspace(path)
     except WeftError as error:
         level: Literal["note", "bad"] = "bad" if config.workspace or path.exists() else "note"
-        yield Finding(level, str(error), "`weft init` makes one")
+        yield Check(level, str(error), "`weft init` makes one")
         return
     files = run(FileReader().read([file_at(root, name) for name in _FILES]))
     troubles = [file for file in files if file.warning and not file.missing]
     there = [name for name, file in zip(_FILES, files, strict=True) if file.text is not None]
-    yield Finding("ok", f"workspace {root} has {', '.join(there) or 'no files yet'}")
+    yield Check("ok", f"workspace {root} has {', '.join(there) or 'no files yet'}")
     for file in troubles:
-        yield Finding("bad", file.warning, "mend the file, or move it out of the workspace")
+        yield Check("bad", file.warning, "mend the file, or move it out of the workspace")
     skills = run(SkillLoader(FileReader()).load(config.skill_dirs(root)))
     count = len(skills.usable)
-    yield Finding("ok", f"{count} {'skill' if count == 1 else 'skills'} can be used")
+    yield Check("ok", f"{count} {'skill' if count == 1 else 'skills'} can be used")
     for skill in skills.usable:
         for warning in skill.warnings:
-            yield Finding("note", warning, f"edit {skill.directory}/SKILL.md")
+            yield Check("note", warning, f"edit {skill.directory}/SKILL.md")
     for left_out in skills.left_out:
-        yield Finding(
-            "note", f"skill {left_out.name} is not used: {left_out.reason}", "`weft skills validate`"
-        )
+        yield Check("note", f"skill {left_out.name} is not used: {left_out.reason}", "`weft skills validate`")
     for warning in run(_tool_warnings(skills, root)):
-        yield Finding("note", warning, "`weft skills validate`")
+        yield Check("note", warning, "`weft skills validate`")
 
 
 async def _tool_warnings(skills: Skills, root: Path) -> tuple[str, ...]:
@@ -118,11 +116,11 @@ async def _tool_warnings(skills: Skills, root: Path) -> tuple[str, ...]:
     return tools.warnings
 
 
-def _store(config: Config) -> Iterator[Finding]:
+def _store(config: Config) -> Iterator[Check]:
     """Check that the store, if there is one, can be opened and is whole."""
     path = config.paths.database
     if not path.exists():
-        yield Finding("ok", f"nothing is kept yet; it would be in {path}")
+        yield Check("ok", f"nothing is kept yet; it would be in {path}")
         return
 
     async def check() -> tuple[list[str], BackupStatus]:
@@ -132,52 +130,50 @@ def _store(config: Config) -> Iterator[Finding]:
     try:
         troubles, status = run(check())
     except WeftError as error:
-        yield Finding("bad", str(error), "`weft restore PATH` puts a backup in its place")
+        yield Check("bad", str(error), "`weft restore PATH` puts a backup in its place")
         return
     for trouble in troubles:
-        yield Finding(
-            "bad", f"{path} is damaged: {trouble}", "`weft restore PATH` puts a backup in its place"
-        )
+        yield Check("bad", f"{path} is damaged: {trouble}", "`weft restore PATH` puts a backup in its place")
     if not troubles:
-        yield Finding("ok", f"{path} is whole ({path.stat().st_size / 1_000_000:.1f} MB)")
+        yield Check("ok", f"{path} is whole ({path.stat().st_size / 1_000_000:.1f} MB)")
     yield from _backup(status, datetime.now(UTC))
 
 
-def _backup(status: BackupStatus, now: datetime) -> Iterator[Finding]:
+def _backup(status: BackupStatus, now: datetime) -> Iterator[Check]:
     """Check that there is a recent backup, once there is something to lose."""
     remedy = "`weft backup PATH` makes one, also while `weft serve` runs"
     if status.at is None:
         if status.has_messages:
-            yield Finding("note", "there is no backup yet", remedy)
+            yield Check("note", "there is no backup yet", remedy)
         return
     newest = f"the newest backup is {status.path} of {status.at:%Y-%m-%d}"
     if status.has_messages and now - status.at > _BACKUP_AGE:
-        yield Finding("note", f"{newest}, more than {_BACKUP_AGE.days} days old", remedy)
+        yield Check("note", f"{newest}, more than {_BACKUP_AGE.days} days old", remedy)
     else:
-        yield Finding("ok", newest)
+        yield Check("ok", newest)
 
 
-def _model(config: Config) -> Iterator[Finding]:
+def _model(config: Config) -> Iterator[Check]:
     try:
         choice = choose(config.provider, config.keys, config.local)
-        yield Finding("ok", f"{choice.provider} answers: {choice.why}")
+        yield Check("ok", f"{choice.provider} answers: {choice.why}")
     except WeftError as error:
-        yield Finding("bad", str(error), INSTALL)
+        yield Check("bad", str(error), INSTALL)
         return
     lacks = unavailable(config.local)
     if lacks is None:
-        yield Finding("ok", "the embedded model is installed and needs no network")
+        yield Check("ok", "the embedded model is installed and needs no network")
     else:
-        yield Finding("note", f"no offline answers: {lacks}", INSTALL)
+        yield Check("note", f"no offline answers: {lacks}", INSTALL)
 
 
-def _terminal() -> Iterator[Finding]:
+def _terminal() -> Iterator[Check]:
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     if encoding != "utf8":
-        yield Finding("note", f"the terminal's encoding is {sys.stdout.encoding}", "set PYTHONUTF8=1")
+        yield Check("note", f"the terminal's encoding is {sys.stdout.encoding}", "set PYTHONUTF8=1")
     if not sys.stdout.isatty():
-        yield Finding("ok", "output goes to a program or file: no colours")
+        yield Check("ok", "output goes to a program or file: no colours")
     elif os.environ.get("NO_COLOR"):
-        yield Finding("ok", "colours are switched off by NO_COLOR")
+        yield Check("ok", "colours are switched off by NO_COLOR")
     else:
-        yield Finding("ok", f"terminal with {out.width} columns and colours")
+        yield Check("ok", f"terminal with {out.width} columns and colours")

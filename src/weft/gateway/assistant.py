@@ -58,9 +58,9 @@ class Assistant:
             ChannelError: too many messages wait already.
             WeftError: the command or the turn failed.
         """
-        async with self.lanes.place(request) as place:
-            if place.reply is not None:
-                for event in _complete(place.reply):
+        async with self.lanes.admit(request) as admission:
+            if admission.reply is not None:
+                for event in _complete(admission.reply):
                     yield event
                 return
             if not await self.is_allowed(request.caller):
@@ -76,7 +76,7 @@ class Assistant:
                     return
             async with self.lanes.turn(request.caller.session_id):
                 provider = provider or self._chosen.get(request.caller.address)
-                turn = self._turn(request, provider, place.lane, safe.notes)
+                turn = self._turn(request, provider, admission.lane, safe.notes)
                 async with aclosing(turn) as events:
                     async for event in events:
                         yield event

@@ -141,7 +141,7 @@ class Dispatcher:
             await self._answer(waiting, "")
             return
         if message.kind in _REPLIES:
-            async with self._assistant.lanes.place(request):
+            async with self._assistant.lanes.admit(request):
                 if not await self._assistant.is_allowed(request.caller):
                     raise Unauthorized
                 await self._answer(waiting, _REPLIES[message.kind])

@@ -46,7 +46,7 @@ _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});?
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FeedEntry:
     """One entry of a feed as plain text, with the feed's own id for it."""
 
     id: str
@@ -63,7 +63,7 @@ class Feed:
         self._received: Mapping[str, str] = {}
         self._confirmed: Mapping[str, str] = {}
 
-    async def fetch(self) -> list[Entry]:
+    async def fetch(self) -> list[FeedEntry]:
         """Return the entries, oldest first; none if the feed has not changed since `confirm`.
 
         Raises:
@@ -111,7 +111,7 @@ class Feed:
         return data
 
 
-def entries_in(data: bytes) -> list[Entry]:
+def entries_in(data: bytes) -> list[FeedEntry]:
     """Return the entries of a document, oldest first, each id once.
 
     Raises:
@@ -158,19 +158,21 @@ class _Tree(TreeBuilder):
         raise ChannelError("The feed declares a DTD, and was not read.")
 
 
-def _rss_entry(item: Element) -> Entry:
+def _rss_entry(item: Element) -> FeedEntry:
     link = _link(item.findtext("link"))
     text = plain(item.findtext(_ENCODED) or item.findtext("description") or "")
     title = plain(item.findtext("title") or "")
-    return Entry(id=_id(item.findtext("guid"), link, title, text), title=title, link=link, text=text)
+    return FeedEntry(id=_id(item.findtext("guid"), link, title, text), title=title, link=link, text=text)
 
 
-def _atom_entry(entry: Element) -> Entry:
+def _atom_entry(entry: Element) -> FeedEntry:
     links = [each for each in entry.iterfind(f"{_ATOM}link") if each.get("rel", "alternate") == "alternate"]
     link = _link(links[0].get("href") if links else "")
     title = _atom_text(entry.find(f"{_ATOM}title"))
     text = _atom_text(entry.find(f"{_ATOM}content")) or _atom_text(entry.find(f"{_ATOM}summary"))
-    return Entry(id=_id(entry.findtext(f"{_ATOM}id"), link, title, text), title=title, link=link, text=text)
+    return FeedEntry(
+        id=_id(entry.findtext(f"{_ATOM}id"), link, title, text), title=title, link=link, text=text
+    )
 
 
 def _atom_text(element: Element | None) -> str:

@@ -67,7 +67,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Admission:
     """The head of a lane; with a `reply`, the running turn has answered this request already."""
 
     lane: Lane
@@ -86,7 +86,7 @@ class Lanes:
         self._is_stopping = False
 
     @asynccontextmanager
-    async def place(self, request: TurnRequest) -> AsyncIterator[Place]:
+    async def admit(self, request: TurnRequest) -> AsyncIterator[Admission]:
         """Wait until it is the request's turn in its conversation.
 
         The place is taken before the first wait, so requests keep the order in which they came. A request
@@ -107,7 +107,7 @@ class Lanes:
             ticket.ready.set_result(None)
         try:
             self._present += 1
-            yield Place(lane, await ticket.ready)
+            yield Admission(lane, await ticket.ready)
         finally:
             self._present -= 1
             self._leave(key, lane, ticket)

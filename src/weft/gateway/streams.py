@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weft.errors import ChannelError, WeftError
-from weft.gateway.feed import Entry, Feed
+from weft.gateway.feed import FeedEntry, Feed
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.sanitize import sanitize
 from weft.gateway.stream_settings import StreamSettings
@@ -145,10 +145,10 @@ class FeedSource:
     def confirm(self) -> None:
         self._feed.confirm()
 
-    def _seen(self, entry: Entry) -> Seen:
+    def _seen(self, entry: FeedEntry) -> Seen:
         return Seen(stream=self._stream, item=digest(entry.id), digest=digest(entry.text))
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: FeedEntry) -> Item:
         title = quoted(entry.title or entry.link or "without a title")
         head = "\n".join(part for part in (entry.title, entry.link) if part)
         text = f"{head}\n\n{entry.text}".strip()
