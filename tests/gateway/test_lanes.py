@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from weft.config import load_config
-from weft.gateway.lanes import ALL_BUSY, LANE_BUSY, LANE_FULL, STOPPED, STOPPING, Lanes, Admission
+from weft.gateway.lanes import ALL_BUSY, LANE_BUSY, LANE_FULL, STOPPED, STOPPING, Admission, Lanes
 from weft.gateway.settings import GatewaySettings
 from weft.providers.base import collected
 from weft.types.reply import Event

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weft.errors import ChannelError, WeftError
-from weft.gateway.feed import FeedEntry, Feed
+from weft.gateway.feed import Feed, FeedEntry
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.sanitize import sanitize
 from weft.gateway.stream_settings import StreamSettings
