@@ -36,7 +36,7 @@ failure only in itself; a tool is anybody's code; and a turn that fails is recor
 was, before the error goes on."""
 LAZY_IMPORTS = {
     ("__init__.py", "_homes"): "pathlib",
-    ("compose.py", "make_provider"): "weft.providers.http",
+    ("models.py", "make_provider"): "weft.providers.http",
     ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
     ("compose.py", "make_servers"): "weft.channels.http",
     ("plugins.py", "_entry_points"): "importlib.metadata",

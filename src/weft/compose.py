@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +14,7 @@ from zoneinfo import available_timezones
 
 from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
-from weft.errors import ConfigError, ProviderError, StoreError
+from weft.errors import ProviderError, StoreError
 from weft.gateway.assistant import Assistant
 from weft.gateway.channel import Channel, Server
 from weft.gateway.engine import Engine
@@ -23,12 +22,11 @@ from weft.gateway.lazy_store import LazyStore
 from weft.memory.audit import Finding, audit
 from weft.memory.base import Store
 from weft.memory.store import MemoryStore
-from weft.plugins import load_plugin, make_plugin
-from weft.providers.access import address_of, key_of, read_secret
+from weft.models import choose_model, make_provider, model_named
+from weft.plugins import make_plugin
+from weft.providers.access import read_secret
 from weft.providers.base import Provider
-from weft.providers.choose import NAMES, Choice, check_name, choose
-from weft.providers.claude_code import ClaudeCode
-from weft.providers.local import LocalProvider
+from weft.providers.choose import Choice
 from weft.providers.scripted import ScriptedProvider
 from weft.recall.conversation_recall import ConversationRecall
 from weft.recall.embed import Embedder
@@ -52,8 +50,6 @@ from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
 from weft.types.reply import Event
 from weft.types.rules import ToolRule
-from weft.wire.vendor import Vendor
-from weft.wire.vendors import VENDORS, model_info
 from weft.workspace.skills import Skills
 
 
@@ -80,7 +76,7 @@ async def connect(  # noqa: PLR0913 - the public contract
     """
     config = config_or_path if isinstance(config_or_path, Config) else load_config(config_or_path)
     if provider is None or isinstance(provider, str):
-        choice = choose(config.provider if provider is None else provider, config.keys, config.local)
+        config, choice = choose_model(config if provider is None else replace(config, provider=provider))
         provider = make_provider(choice.provider, config)
     else:
         choice = Choice(provider=provider.info.provider, why="it was given by the program")
@@ -93,7 +89,9 @@ async def connect(  # noqa: PLR0913 - the public contract
         store=_lazy_store(config, store, database),
         tools=ToolRegistry((*tools, *_plugin_tools(config)), sources=tool_sources(config, builder)),
         builtin_tools=partial(builtin_tools, config=config),
-        settings=TurnSettings(rules=tuple(rules), limits=limits, routing=config.route),
+        settings=TurnSettings(
+            rules=tuple(rules), limits=limits, routing=config.route, windows=config.windows
+        ),
         find_provider=lambda name, current: model_named(name, current, config),
         find_builder=lambda recipe: make_builder(replace(config, recipe=recipe)),
     )
@@ -285,87 +283,6 @@ def make_embedder(config: Config) -> Embedder | None:
         return WordLlamaEmbedder() if name else None
     embedder: Embedder = make_plugin("embedders", name or "", config.plugins)
     return embedder
-
-
-def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Provider:
-    """Make the provider of a name, with its settings.
-
-    Raises:
-        ConfigError: it has no key, or no such model.
-    """
-    if name == "scripted":
-        info = ModelInfo(id=config.model or "scripted", provider="scripted")
-        delay = config.scripted.delay_seconds
-        return ScriptedProvider(config.scripted.replies, info=info, delay_seconds=delay, remember=False)
-    if name == "claude_code":
-        return _claude_code(config)
-    if name == "local":
-        return _local(config)
-    vendor = find_vendor(name)
-    if vendor is None:
-        settings = dict(config.plugins.get(name, {})) | ({"model": config.model} if config.model else {})
-        part: Provider | Vendor = make_plugin("providers", name, {name: settings})
-        if not isinstance(part, Vendor):
-            return part
-        vendor = part
-    from weft.providers.http import HttpProvider  # noqa: PLC0415 - most runs on one machine need no HTTP
-
-    key, url = key_of(vendor, config.keys, environ), address_of(vendor, environ)
-    info = model_info(vendor, config.model)
-    return HttpProvider(vendor, info=info, url=url, key=key, settings=config.requests)
-
-
-def find_vendor(name: str | None) -> Vendor | None:
-    """Find the vendor of a provider's name: one of ours, or one that a plugin's entry point leads to.
-
-    Raises:
-        ConfigError: no provider has this name.
-    """
-    if name is None or name in NAMES:
-        return VENDORS.get(name or "")
-    check_name(name)
-    plugin = load_plugin("providers", name)
-    return plugin if isinstance(plugin, Vendor) else None
-
-
-def _local(config: Config) -> Provider:
-    provider = LocalProvider(config.local)
-    if config.model not in (None, provider.info.id):
-        raise ConfigError(
-            f"The local provider has the model {provider.info.id!r}, not {config.model!r}: "
-            "leave the model out, or set `local.model_path` to another file."
-        )
-    return provider
-
-
-def _claude_code(config: Config) -> Provider:
-    """Make Claude Code. It works in the workspace, unless the settings say where."""
-    folder = config.claude_code.working_dir or str(config.workspace or config.paths.workspace)
-    settings = replace(config.claude_code, working_dir=folder if Path(folder).expanduser().is_dir() else None)
-    # Its own names for models, such as `sonnet`, stand for some Claude too.
-    is_id = config.model is not None and config.model.startswith("claude-")
-    info = model_info(VENDORS["anthropic"], config.model if is_id else "claude-")
-    info = replace(info, id=config.model or "", provider="claude_code", calls_tools=False)
-    return ClaudeCode(settings, info)
-
-
-def model_named(name: str, now: ModelInfo, config: Config) -> Provider:
-    """Make the provider of `PROVIDER`, `PROVIDER:MODEL`, or of a model of the one that answers now.
-
-    Raises:
-        ConfigError: it has no key, or no such model.
-    """
-    before, colon, after = name.partition(":")
-    if name in NAMES:
-        return make_provider(name, replace(config, model=None))
-    if colon and before in NAMES:
-        return make_provider(before, replace(config, model=after))
-    if close := get_close_matches(before, NAMES, n=1):
-        raise ConfigError(
-            f"There is no provider {before!r}: did you mean {close[0]!r}? For a model of that name write "
-            f"`{now.provider}:{name}`."
-        )
-    return make_provider(now.provider, replace(config, model=name))
 
 
 def make_builder(config: Config, context: ContextConfig | None = None) -> ContextBuilder:

@@ -22,7 +22,8 @@ from weft.errors import ConfigError, did_you_mean
 from weft.gateway.background import LearnSettings
 from weft.gateway.settings import GatewaySettings
 from weft.gateway.stream_settings import StreamSettings, refuse_same_names
-from weft.providers.access import HttpSettings, Keys, check_key_names
+from weft.providers.access import HttpSettings, Keys, ProviderSettings, check_key_names, check_providers
+from weft.providers.choose import NAMES as PROVIDER_NAMES
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.local import LocalSettings
 from weft.tools.mcp import McpSettings
@@ -30,7 +31,7 @@ from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
 from weft.turn.classify import RouteSettings
 from weft.types.codec import from_dict
-from weft.types.limits import ContextConfig
+from weft.types.limits import MIN_WINDOW, ContextConfig
 from weft.types.recipe import Recipe, SkillsMode
 
 _FROM_ENVIRONMENT = {
@@ -105,6 +106,13 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """What the owner says of a model: how many of its own tokens it reads."""
+
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkillSettings:
     """Further folders of skills, how skills are shown, which are disabled, and whether scripts may run."""
 
@@ -156,6 +164,7 @@ class Config:
     recipe: str = "weft"
     provider: str | None = None
     model: str | None = None
+    window: int | None = None
     workspace: str | None = None
     time_zone: str = field(default_factory=local_zone)
     context: ContextSettings = ContextSettings()
@@ -170,6 +179,8 @@ class Config:
     streams: tuple[StreamSettings, ...] = ()
     logs: LogSettings = LogSettings()
     keys: Keys = field(default_factory=dict, repr=False)
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
+    models: Mapping[str, ModelSettings] = field(default_factory=dict)
     claude_code: ClaudeCodeSettings = ClaudeCodeSettings()
     local: LocalSettings = LocalSettings()
     requests: HttpSettings = HttpSettings()
@@ -181,6 +192,19 @@ class Config:
 
     def __post_init__(self) -> None:
         refuse_same_names(self.streams)
+        windows = {f"models.{id_}.window": model.window for id_, model in self.models.items()}
+        for name, window in {"window": self.window, **windows}.items():
+            if window is not None and window < MIN_WINDOW:
+                raise ConfigError(f"`{name}` is {window}: a model reads at least {MIN_WINDOW} tokens.")
+
+    @property
+    def windows(self) -> dict[str, int]:
+        """The windows that are set, by the model's id."""
+        return {id_: model.window for id_, model in self.models.items() if model.window}
+
+    def window_of(self, provider: str, model: str) -> int | None:
+        """Return the window that is set for a model, by its id or with its provider before a colon."""
+        return self.window or self.windows.get(f"{provider}:{model}") or self.windows.get(model)
 
     def with_overrides(self, **changes: Any) -> Config:
         """Return a copy with the values that are not None."""
@@ -237,6 +261,7 @@ def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = 
         data["skills"] = {_CAMEL.sub(r"_\1", key).lower(): value for key, value in data["skills"].items()}
     config = from_dict(Config, data, where=str(file), unknown="refuse", error=ConfigError)
     check_key_names(config.keys, where=f"{file}.keys")
+    check_providers(config.providers, PROVIDER_NAMES, where=f"{file}.providers")
     if not _is_zone(config.time_zone):
         near = did_you_mean(config.time_zone, available_timezones())
         hint = near if near.startswith("did you mean") else "write it like Europe/Lisbon."

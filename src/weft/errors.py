@@ -11,6 +11,7 @@
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     │   └── Unauthorized         the sender may not write to this assistant at all
     ├── ProviderError            a model could not be asked, or gave no usable answer
+    │   └── RequestTooLong       a server refused a request for its length
     ├── ToolError                a tool could not be run
     └── ChannelError             a message could not be received or delivered
 
@@ -97,6 +98,14 @@ class Unauthorized(PermissionDenied):
 
 class ProviderError(WeftError):
     """A model could not be asked, or gave no usable answer."""
+
+
+class RequestTooLong(ProviderError):
+    """A server refused a request because of its length; `window` is what it reads, if it says so."""
+
+    def __init__(self, sentence: str, *, window: int | None = None) -> None:
+        super().__init__(sentence)
+        self.window = window
 
 
 class ToolError(WeftError):

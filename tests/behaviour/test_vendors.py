@@ -36,12 +36,12 @@ def test_a_running_ollama_is_found_and_answers(ollama: LoopbackVendor, tmp_path:
     done = _weft(tmp_path, ollama.environ, "ask", *words)
 
     assert (done.returncode, done.stdout.strip()) == (0, "At sea, of course.")
-    assert "ollama (tiny): Ollama is running" in done.stderr
+    assert f"ollama (tiny) at {ollama.url}: Ollama is running" in done.stderr
     (request,) = ollama.requests
     assert violations("ollama", request.payload) == []
     assert request.payload["messages"][-1]["content"].endswith("Where is the boat?")
     window = request.payload["options"]["num_ctx"]
-    assert window == 4096, "the window in our tokens, less what is kept for the answer"
+    assert window == 32_768, "the model's window, whatever the size of the request"
 
 
 def test_what_the_command_shows_is_what_is_sent(ollama: LoopbackVendor, tmp_path: Path) -> None:

@@ -12,8 +12,17 @@ def reply(tokens: int) -> weft.Reply:
     return weft.Reply(usage=weft.Usage(input_tokens=tokens, output_tokens=5, cached_tokens=1))
 
 
-def test_a_model_that_counts_more_is_believed_at_once() -> None:
-    assert settle(RECEIPT, [reply(1500)], first_tokens=1000, ratio=1.2).ratio == 1.5
+def test_a_model_that_counts_more_is_believed_by_half_at_once() -> None:
+    assert settle(RECEIPT, [reply(1500)], first_tokens=1000, ratio=1.2).ratio == 1.35
+
+
+def test_a_server_that_counts_wrongly_cannot_move_the_ratio_by_a_factor() -> None:
+    low = high = replace(RECEIPT, counter="exact", ratio=1.0)
+    for _ in range(100):
+        low = settle(low, [reply(650)], first_tokens=1000, ratio=low.ratio or 1)
+        high = settle(high, [reply(9000)], first_tokens=1000, ratio=high.ratio or 1)
+
+    assert (low.ratio, high.ratio) == (0.8, 2.0)
 
 
 def test_a_model_that_counts_less_is_believed_slowly() -> None:

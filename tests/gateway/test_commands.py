@@ -94,7 +94,8 @@ async def test_the_model_can_be_changed_in_the_middle(talk: Talk, monkeypatch: p
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 
     told = await talk.say("/model anthropic:claude-haiku-4-5")
-    assert told == "anthropic answers with `claude-haiku-4-5`, which reads 200,000 tokens."
+    place = "`claude-haiku-4-5` at https://api.anthropic.com"
+    assert told == f"anthropic answers with {place}, which reads 200,000 tokens."
     await talk.say("/model claude-opus-4-1")
     assert "anthropic answers with `claude-opus-4-1`" in await talk.say("/model")
     await talk.say("/model scripted")

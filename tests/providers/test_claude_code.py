@@ -11,8 +11,8 @@ import pytest
 
 import weft
 from fake_claude import FakeClaude, delta, install, result
-from weft.compose import make_provider
 from weft.config import Config
+from weft.models import make_provider
 from weft.providers.claude_code import ClaudeCode, ClaudeCodeSettings
 from weft.types.reply import Done, TextDelta
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import weft
-from weft.config import load_config
+from weft.config import ModelSettings, load_config
 from weft.turn.classify import Route, RouteSettings, classify, route
 
 ON = RouteSettings(enabled=True, classifier_model="tiny", direct_model="quick", steps_model="deep")
@@ -55,7 +55,12 @@ async def test_a_call_that_fails_means_direct() -> None:
 async def test_a_route_to_a_small_model_builds_for_its_window() -> None:
     provider = weft.ScriptedProvider(["DIRECT", "Hello."])
     app = await weft.connect(
-        replace(load_config(), route=replace(ON, direct_model="llama3")), provider=provider
+        replace(
+            load_config(),
+            route=replace(ON, direct_model="tiny"),
+            models={"tiny": ModelSettings(window=8_192)},
+        ),
+        provider=provider,
     )
 
     reply = await app.ask("hi", session="s")

@@ -44,7 +44,7 @@ def sent(provider: str) -> dict[str, str]:
 def test_the_bytes_that_are_sent_have_not_changed(provider: str) -> None:
     pins = json.loads(PINS.read_text("utf-8"))
 
-    assert sent(provider) == pins[provider], "if this is meant, run python tests/wire/test_bytes.py"
+    assert sent(provider) == pins[provider], "if this is meant, run this file with PYTHONPATH=tests"
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ def show_receipt(receipt: Receipt, out: Console) -> None:
         out.print(f"[yellow]![/] [dim]{escape(printable(warning))}[/]", soft_wrap=True)
     if receipt.provider:
         model = f" ({receipt.model})" if receipt.model else ""
-        line = f"asked {receipt.provider}{model}: {receipt.provider_reason}"
+        asked = "asked" if receipt.usage else "would ask"
+        place = f" at {receipt.address}" if receipt.address else ""
+        line = f"{asked} {receipt.provider}{model}{place}: {receipt.provider_reason}"
         out.print(f"[dim]{escape(printable(line))}[/]", soft_wrap=True)
     if usage := receipt.usage:
         line = f"it read {usage.input_tokens} of its own tokens ({usage.cached_tokens} from its cache) "

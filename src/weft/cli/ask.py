@@ -15,6 +15,7 @@ from weft.cli.options import (
     ProviderName,
     RecipeName,
     Text,
+    Window,
     Workspace,
     err,
     message,
@@ -35,12 +36,13 @@ def ask(
     recipe: RecipeName = None,
     provider: ProviderName = None,
     model: ModelName = None,
+    window: Window = None,
     workspace: Workspace = None,
     receipt: Annotated[bool, typer.Option("--receipt", help="Show the receipt after the answer.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question and get one answer; nothing is remembered."""
-    config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
+    config = settings(recipe=recipe, provider=provider, model=model, window=window, workspace=workspace)
     question = message(text)
 
     async def work() -> None:

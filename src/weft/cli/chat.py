@@ -10,7 +10,18 @@ import typer
 from rich.markup import escape
 
 from weft.channels.chat import Chat, TerminalConsent, piped_lines, typed_lines
-from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, err, out, run, settings
+from weft.cli.options import (
+    PERSON,
+    ModelName,
+    ProviderName,
+    RecipeName,
+    Window,
+    Workspace,
+    err,
+    out,
+    run,
+    settings,
+)
 from weft.compose import connect
 from weft.gateway.assistant import Assistant
 from weft.types.escape import printable
@@ -27,6 +38,7 @@ def chat(
     recipe: RecipeName = None,
     provider: ProviderName = None,
     model: ModelName = None,
+    window: Window = None,
     workspace: Workspace = None,
     session: Annotated[
         str, typer.Option("--session", "-s", metavar="ID", help="Go on with this session.")
@@ -34,7 +46,7 @@ def chat(
     new: Annotated[bool, typer.Option("--new", help="Begin a new session.")] = False,
 ) -> None:
     """Talk in the terminal; what is said is remembered."""
-    config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
+    config = settings(recipe=recipe, provider=provider, model=model, window=window, workspace=workspace)
 
     async def work() -> int:
         assistant = await connect(config)

@@ -20,6 +20,7 @@ from weft.cli.options import (
     ProviderName,
     RecipeName,
     Text,
+    Window,
     Workspace,
     message,
     out,
@@ -28,8 +29,9 @@ from weft.cli.options import (
     settings,
     write,
 )
-from weft.compose import connect, connect_anyway, find_vendor
+from weft.compose import connect, connect_anyway
 from weft.config import Config
+from weft.models import find_vendor
 from weft.providers.scripted import ScriptedProvider
 from weft.types.context import Context
 from weft.types.message import Message
@@ -52,6 +54,7 @@ def context(
     recipe: RecipeName = None,
     provider: ProviderName = None,
     model: ModelName = None,
+    window: Window = None,
     workspace: Workspace = None,
     form: Annotated[FormName | None, typer.Option("--form", help="How it is written out.")] = None,
     explain: Annotated[
@@ -63,8 +66,8 @@ def context(
     as_json: AsJson = False,
 ) -> None:
     """Show what the model would see, without asking it."""
-    config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
-    vendor = find_vendor(config.provider)
+    config = settings(recipe=recipe, provider=provider, model=model, window=window, workspace=workspace)
+    vendor = find_vendor(config.provider, config)
     built = run(_build(config, vendor, message(text)))
     if form is not None:
         built = replace(built, form=form.value)

@@ -13,11 +13,14 @@ from typing import Literal
 
 import typer
 
+from weft.cli.models import Listing, list_models
 from weft.cli.options import AsJson, Workspace, out, run, safe
 from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
-from weft.errors import WeftError
-from weft.providers.choose import choose
+from weft.errors import WeftError, did_you_mean
+from weft.models import choose_model
+from weft.providers.choose import Choice
+from weft.providers.discover import find_listed
 from weft.providers.local import INSTALL, unavailable
 from weft.sources.catalogue import check_sources
 from weft.store.base import BackupStatus
@@ -155,8 +158,8 @@ def _backup(status: BackupStatus, now: datetime) -> Iterator[Check]:
 
 def _model(config: Config) -> Iterator[Check]:
     try:
-        choice = choose(config.provider, config.keys, config.local)
-        yield Check("ok", f"{choice.provider} answers: {choice.why}")
+        config, choice = choose_model(config)
+        yield _asked(choice, run(list_models(choice.provider, choice.why, config)), config)
     except WeftError as error:
         yield Check("bad", str(error), INSTALL)
         return
@@ -165,6 +168,23 @@ def _model(config: Config) -> Iterator[Check]:
         yield Check("ok", "the embedded model is installed and needs no network")
     else:
         yield Check("note", f"no offline answers: {lacks}", INSTALL)
+
+
+def _asked(choice: Choice, listing: Listing, config: Config) -> Check:
+    """Say what the chosen provider answered when it was asked for its models."""
+    place = f" at {listing.address}" if listing.address else ""
+    if listing.problem:
+        remedy = "check its address and key; `weft models` lists who else can answer"
+        return Check(
+            "bad", f"{choice.provider}{place} does not answer: {listing.problem} ({choice.why})", remedy
+        )
+    ids = [model.id for model in listing.models]
+    wanted = config.model
+    if wanted and ids and not find_listed(listing.models, wanted):
+        return Check("bad", f"{choice.provider}{place} has no model {wanted!r}", did_you_mean(wanted, ids))
+    answers = f"answers in {listing.seconds * 1000:.0f} ms with " if place else "has "
+    count = f"{len(ids)} {'model' if len(ids) == 1 else 'models'}"
+    return Check("ok", f"{choice.provider}{place} {answers}{count}: {choice.why}")
 
 
 def _terminal() -> Iterator[Check]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "init": "Make a workspace and a config file; nothing is overwritten.",
     "mcp": "Serve the assistant and an agent's memory to other programs, over MCP.",
     "memory": "See and change what agents remember, with all its history.",
+    "models": "List the models that can answer; install the embedded one.",
     "pair": "Let in the person who was given this code; without a code, list who is in.",
     "recipes": "List, show and check recipes.",
     "restore": "Put a backup in the place of the database; the old one is kept beside it.",

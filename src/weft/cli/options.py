@@ -17,6 +17,7 @@ from rich.markup import escape
 from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.sanitize import clean
+from weft.models import with_named_provider
 from weft.types.escape import printable
 from weft.types.request import Caller
 
@@ -34,7 +35,14 @@ RecipeName = Annotated[
     str | None, typer.Option("--recipe", "-r", metavar="NAME|FILE", help="The recipe to build with.")
 ]
 ProviderName = Annotated[str | None, typer.Option("--provider", "-p", metavar="NAME", help="Who answers.")]
-ModelName = Annotated[str | None, typer.Option("--model", "-m", metavar="ID", help="The model to ask.")]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="[PROVIDER:]ID", help="The model; `weft models` lists them."),
+]
+Window = Annotated[
+    int | None,
+    typer.Option("--window", metavar="TOKENS", help="How many tokens the model reads.", show_default=False),
+]
 Workspace = Annotated[
     str | None,
     typer.Option("--workspace", "-w", metavar="PATH", help="The folder with SOUL.md and the rest."),
@@ -51,9 +59,13 @@ out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDT
 err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
-def settings(**overrides: str | None) -> Config:
-    """Load the settings, with the options of the command line over them."""
-    return load_config().with_overrides(**overrides)
+def settings(**overrides: str | int | None) -> Config:
+    """Load the settings, with the options of the command line over them.
+
+    A model may be written with its provider before a colon.
+    """
+    config = load_config().with_overrides(**overrides)
+    return with_named_provider(config) if overrides.get("model") else config
 
 
 def message(words: list[str] | None) -> str:

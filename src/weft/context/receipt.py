@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from weft.context.plan import ContextPlan
+from weft.types.limits import ModelInfo
 from weft.types.receipt import Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
 from weft.types.reply import Reply
@@ -19,6 +20,9 @@ _TOO_FEW = 0.6
 """No vocabulary needs less than this share of our tokens for a text: a lower count means lost text."""
 _TOO_MANY = 12.0
 """No vocabulary needs more, even if we count four Chinese characters as one token: text was added."""
+_RATIOS = {"exact": (0.8, 2.0)}
+_ESTIMATED_RATIOS = (0.8, 4.0)
+"""The bounds of a learned ratio, so that a server that counts wrongly cannot move a budget by a factor."""
 
 
 def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -42,12 +46,17 @@ def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
         reason = "what joining the parts into messages costs"
         items.append(_engine_item("framing", "marks between the parts", plan.framing_tokens, reason))
     notes = [warning for offer in materials.offers for warning in offer.warnings]
+    model = spec.model or ModelInfo()
     return Receipt(
         items=tuple(items),
         limit=spec.limits.ceiling,
         recipe=spec.recipe.name,
         counter=spec.recipe.tokens,
         warnings=(*warnings, *notes),
+        provider=model.provider,
+        model=model.id,
+        address=model.address,
+        window=model.max_tokens or 0,
     )
 
 
@@ -62,7 +71,8 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
     """Add the provider's figures to a receipt: what the requests cost, and what was repaired in them.
 
     `first_tokens` is our count of the first request, and `ratio` the number of the model's tokens that one
-    of ours was believed to be. The provider's count corrects it: at once if it is higher, slowly if lower.
+    of ours was believed to be. The provider's count corrects it within bounds: by half of the difference if
+    it is higher, by a tenth if it is lower.
     """
     usages = [reply.usage for reply in replies if reply.usage is not None]
     notes = dict.fromkeys(note for reply in replies for note in reply.notes)
@@ -79,7 +89,10 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
     measured = counted / first_tokens
     if measured > _TOO_MANY or receipt.provider == "claude_code":
         return settled  # a program that adds a prompt of its own says nothing about ours
-    return replace(settled, ratio=round(max(measured, 0.9 * ratio + 0.1 * measured), 3))
+    lowest, highest = _RATIOS.get(receipt.counter, _ESTIMATED_RATIOS)
+    step = 0.5 if measured > ratio else 0.1
+    learned = min(max(ratio + step * (measured - ratio), lowest), highest)
+    return replace(settled, ratio=round(learned, 3))
 
 
 def _sum(usages: Sequence[Usage]) -> Usage | None:

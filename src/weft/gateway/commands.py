@@ -19,6 +19,7 @@ from weft.gateway.memory_commands import (
     show_tasks,
     undo_memory,
 )
+from weft.providers.base import describe
 from weft.types.receipt import Receipt
 
 _NEXT = "(your next message)"
@@ -79,9 +80,11 @@ async def _receipt(conversation: Conversation, rest: str) -> str:
 async def _model(conversation: Conversation, rest: str) -> str:
     if rest:
         conversation.provider = conversation.engine.provider_named(rest, conversation.provider.info)
-    info = conversation.provider.info
-    window = f", which reads {info.max_tokens:,} tokens" if info.max_tokens else ""
-    return f"{info.provider} answers with `{info.id}`{window}."
+    info = await describe(conversation.provider)
+    how = " (assumed)" if info.is_assumed else ""
+    window = f", which reads {info.max_tokens:,} tokens{how}" if info.max_tokens else ""
+    place = f" at {info.address}" if info.address else ""
+    return f"{info.provider} answers with `{info.id}`{place}{window}."
 
 
 async def _recipe(conversation: Conversation, rest: str) -> str:

@@ -12,7 +12,7 @@ from weft.gateway.lazy_store import LazyStore
 from weft.gateway.recall_gate import needs_of
 from weft.gateway.transcript import COMPARED, match
 from weft.memory.base import Store
-from weft.providers.base import Provider
+from weft.providers.base import Provider, describe
 from weft.providers.choose import Choice
 from weft.tools.base import Tool
 from weft.tools.registry import ToolRegistry
@@ -64,7 +64,7 @@ class Engine:
         """
         store = await self._store(request, create=True)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
-        turn = replace(turn, model=await self._model(store, turn.provider.info))
+        turn = replace(turn, model=await self._model(store, turn.provider))
         if request.history is None or store is None or not request.session:
             return turn
         log = await store.messages.newest(request.caller.session_id, COMPARED)
@@ -85,7 +85,7 @@ class Engine:
         caller = replace(request.caller, session_id=session.id if session else "")
         request = replace(request, caller=caller)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
-        model = await self._model(store, turn.provider.info)
+        model = await self._model(store, turn.provider)
         return await prepare(replace(turn, model=model, builder=turn.builder.with_summarizer(nobody)))
 
     async def find_session(self, store: Store, request: TurnRequest) -> Session | None:
@@ -197,8 +197,9 @@ class Engine:
         reads = request.session or self._builder_for(request).recipe.ask == "layers"
         return await self.store.find() if reads else None
 
-    async def _model(self, store: Store | None, info: ModelInfo) -> ModelInfo:
-        """Return a model with what was learned of its tokens."""
+    async def _model(self, store: Store | None, provider: Provider) -> ModelInfo:
+        """Return a model with what its server says of it and what was learned of its tokens."""
+        info = await describe(provider)
         if info.id not in self._ratios and store is not None:
             self._ratios[info.id] = await store.turns.ratio(info.id) or info.tokens_ratio
         return replace(info, tokens_ratio=self._ratios.get(info.id, info.tokens_ratio))

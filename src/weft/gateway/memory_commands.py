@@ -95,10 +95,11 @@ async def show_skills(conversation: Conversation, rest: str) -> str:
 async def show_status(conversation: Conversation, rest: str) -> str:
     """Show the session, the model, the recipe and the size of the next context."""
     info, engine = conversation.provider.info, conversation.engine
+    place = f" at {info.address}" if info.address else ""
     receipt = (await conversation.context("(your next message)")).receipt
     lines = [
         f"- session `{conversation.session.id}`, begun {conversation.session.created_at:%Y-%m-%d %H:%M}",
-        f"- {info.provider} answers with `{info.id}`: {engine.choice.why}",
+        f"- {info.provider} answers with `{info.id}`{place}: {engine.choice.why}",
         f"- recipe {engine.builder.recipe.name}",
     ]
     if receipt is not None:

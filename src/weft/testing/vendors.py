@@ -47,16 +47,22 @@ class LoopbackVendor:
     Each request takes the next item of the script: a text or a `Reply` is written as the vendor writes it, a
     `Refusal` is an error, bytes are sent as they are, and None is silence until the client hangs up. What the
     vendor would refuse is refused here too, and the error lists the violations. `requests` lists what came.
+    `pages` are answers to other questions, such as the list of models, by their paths.
 
     Raises:
         ConfigError: no vendor has this name, or one outside of Weft has a script with more than bytes.
     """
 
     def __init__(
-        self, provider: str | Vendor, script: str | Iterable[str | Reply | Refusal | bytes | None] = ()
+        self,
+        provider: str | Vendor,
+        script: str | Iterable[str | Reply | Refusal | bytes | None] = (),
+        *,
+        pages: Mapping[str, Any] | None = None,
     ) -> None:
         self.vendor = find_vendor(provider)
         self.requests: list[SentRequest] = []
+        self.pages = dict(pages or {})
         items = (script,) if isinstance(script, str) else tuple(script)
         if self.vendor.name not in _FORMATS and any(isinstance(item, str | Reply) for item in items):
             raise ConfigError(f"How {self.vendor.name} writes a reply is not known here: script its bytes.")
@@ -82,8 +88,18 @@ class LoopbackVendor:
         vendor = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                page = vendor.pages.get(self.path)
+                self.send_response(404 if page is None else 200)
+                self.send_header("content-type", "application/json")
+                self.end_headers()
+                self.wfile.write(json.dumps({"error": "not found"} if page is None else page).encode())
+
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
+                if self.path in (vendor.vendor.show_path, *vendor.pages):
+                    self.do_GET()
+                    return
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 request = SentRequest(self.path, headers, json.loads(body))
                 item = vendor._next(request)

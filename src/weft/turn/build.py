@@ -209,13 +209,22 @@ class ContextBuilder:
         receipt = account(decided, warnings=(*_notes(request, changed), *history.notes))
         _report(receipt)
         context = render(decided, receipt)
-        return replace(context, blocks=await _visible_blocks(request, context))
+        model = request.model.id if request.model else ""
+        return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
 
 
 def _notes(spec: BuildSpec, changed: int) -> Iterator[str]:
     """Yield what was adapted on the way, for the receipt."""
     if changed:
         yield f"The recipe does not know the roles or calls of some messages: {changed} became plain text."
+    model = spec.model
+    if model is not None and model.note:
+        yield model.note
+    if model is not None and model.max_tokens and spec.limits.max_tokens == model.window != model.max_tokens:
+        yield (
+            f"{model.id} reads {model.max_tokens:,} of its own tokens. One of ours is about "
+            f"{model.tokens_ratio:.2f} of them, so {model.window:,} of ours fit."
+        )
     reserved, wanted = spec.limits.reserved_response_tokens, spec.wanted_limits.reserved_response_tokens
     if reserved < wanted:
         yield (

@@ -74,9 +74,9 @@ async def classify(provider: Provider, message: str, *, model: str = "") -> tupl
     return tuple(steps) if steps and len(steps) == len(lines) <= _MOST_STEPS else ()
 
 
-def chosen_model(own: ModelInfo, model: str) -> ModelInfo:
-    """Return a model of a provider by its id, with its known window; without an id the provider's own."""
+def chosen_model(own: ModelInfo, model: str, *, window: int | None = None) -> ModelInfo:
+    """Return a model of a provider by its id, with its set or known window; without an id the own one."""
     if not model or model == own.id:
         return own
     row = find_model(model)
-    return replace(own, id=model, max_tokens=row.window, tokens_ratio=row.ratio)
+    return replace(own, id=model, max_tokens=window or row.window, tokens_ratio=row.ratio)

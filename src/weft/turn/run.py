@@ -7,14 +7,14 @@ step, so that nothing is lost and nothing is answered twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from weft.context.receipt import settle
 from weft.context.steps import with_steps
-from weft.errors import EmptyMessage, ProviderError
+from weft.errors import EmptyMessage, ProviderError, RequestTooLong
 from weft.providers.base import Provider
 from weft.store.base import Turns
 from weft.tools.registry import Offered, ToolRegistry
@@ -24,7 +24,7 @@ from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, assistant_message
 from weft.turn.trace import TurnTrace
 from weft.types.context import Context
-from weft.types.limits import ModelInfo
+from weft.types.limits import MIN_WINDOW, ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
@@ -43,11 +43,15 @@ Steering = Callable[[], Sequence[TurnRequest]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSettings:
-    """How tools are called, and whether messages are routed to another model."""
+    """How tools are called, and whether messages are routed to another model.
+
+    `windows` are those that the settings name, by the model's id.
+    """
 
     rules: tuple[ToolRule, ...] = ()
     limits: ToolLimits = ToolLimits()
     routing: RouteSettings = RouteSettings()
+    windows: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +118,21 @@ async def _streamed(events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
 
 
 async def _answer(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenerator[Event]:
+    """Answer, and once more in a smaller window if the server refuses the first request for its length."""
+    try:
+        async with aclosing(_rounds(turn, journal, trace)) as events:
+            async for event in events:
+                yield event
+    except RequestTooLong as error:
+        smaller = _in_smaller_window(turn, error)
+        if journal.steps or smaller is None:
+            raise
+        async with aclosing(_rounds(smaller, journal, trace)) as events:
+            async for event in events:
+                yield event
+
+
+async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenerator[Event]:
     """Collect, plan, render; ask; while the model calls tools, act and ask again; remember."""
     with trace.current():
         turn = await _routed(turn)
@@ -157,6 +176,17 @@ async def _answer(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
     yield Done(replace(reply, receipt=receipt))
 
 
+def _in_smaller_window(turn: Turn, error: RequestTooLong) -> Turn | None:
+    """Return the turn with the window that the server reads, or None if that is not smaller."""
+    model = turn.model or turn.provider.info
+    before = model.max_tokens or 0
+    window = error.window or before // 2
+    if not MIN_WINDOW <= window < before:
+        return None
+    note = f"The server reads {window:,} tokens and not {before:,}: the context was built anew."
+    return replace(turn, model=replace(model, max_tokens=window, is_assumed=False, note=note))
+
+
 def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrace) -> ToolRunner:
     visible = {block.label: block for block in context.blocks if not block.shared_from}
     return ToolRunner(
@@ -181,17 +211,10 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
     model = turn.model or turn.provider.info
     builder = turn.builder.with_tools(offered.definitions).with_tool_rules(turn.settings.rules)
     context = await builder.with_model_info(model).build(turn.request.text)
-    if model.id != turn.provider.info.id:
-        context = replace(context, model=model.id)
     if context.receipt is None:
         return context
-    receipt = replace(
-        context.receipt,
-        provider=model.provider,
-        model=model.id,
-        provider_reason=turn.provider_reason,
-        warnings=(*context.receipt.warnings, *turn.notes),
-    )
+    warnings = (*context.receipt.warnings, *turn.notes)
+    receipt = replace(context.receipt, provider_reason=turn.provider_reason, warnings=warnings)
     return replace(context, receipt=receipt)
 
 
@@ -200,7 +223,9 @@ async def _routed(turn: Turn) -> Turn:
     choice = await route(turn.provider, turn.request.text, turn.settings.routing)
     if not choice.model:
         return turn
-    model = chosen_model(turn.model or turn.provider.info, choice.model)
+    model = chosen_model(
+        turn.model or turn.provider.info, choice.model, window=turn.settings.windows.get(choice.model)
+    )
     learned = await turn.turns.ratio(model.id) if turn.turns is not None else None
     return replace(
         turn,

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from weft.errors import ConfigError
 from weft.types.codec import Json
 
+MIN_WINDOW = 1_024
+"""The smallest window that a model may be said to have, in its own tokens."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelContextLimits(Json):
@@ -66,8 +69,9 @@ class ModelContextLimits(Json):
 class ModelInfo(Json):
     """Which model will read the context, as far as building it depends on that.
 
-    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is. A model
-    that does not call tools is not told of any.
+    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is. An
+    assumed window is one that neither the settings, a table nor the server names. `note` is a sentence about
+    the window for the receipt. A model that does not call tools is not told of any.
     """
 
     id: str = ""
@@ -75,6 +79,9 @@ class ModelInfo(Json):
     max_tokens: int | None = None
     tokens_ratio: float = 1.0
     calls_tools: bool = True
+    is_assumed: bool = False
+    note: str = ""
+    address: str = ""
 
     @property
     def window(self) -> int | None:

@@ -43,7 +43,7 @@ class Receipt(Json):
     `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. `errors`
     lists what went wrong with the request after it was built. `usage` adds up all requests that answered the
     message, without those that classified it or folded the history. `ratio` is the number of the model's
-    tokens that one of ours was.
+    tokens that one of ours was. `window` is what the model reads, in its own tokens.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -57,6 +57,8 @@ class Receipt(Json):
     provider: str = ""
     model: str = ""
     provider_reason: str = ""
+    address: str = ""
+    window: int = 0
     usage: Usage | None = None
     ratio: float | None = None
 

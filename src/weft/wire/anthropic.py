@@ -219,6 +219,7 @@ ANTHROPIC = Vendor(
     address_variable="ANTHROPIC_BASE_URL",
     key_variable="ANTHROPIC_API_KEY",
     path="/v1/messages",
+    models_path="/v1/models",
     headers={"x-api-key": "{key}", "anthropic-version": "2023-06-01"},
     default_model="claude-sonnet-5",
     models=(

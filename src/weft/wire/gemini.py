@@ -159,6 +159,8 @@ GEMINI = Vendor(
     address_variable="GEMINI_BASE_URL",
     key_variable="GEMINI_API_KEY",
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    models_path="/v1beta/models",
+    tells_windows=True,
     headers={"x-goog-api-key": "{key}"},
     default_model="gemini-3-flash",
     models=(

@@ -9,7 +9,7 @@ from weft.types.message import Message
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text
 from weft.wire.openai import call_from
-from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, picture, text_of, usage_of
+from weft.wire.vendor import Assembler, Rule, Vendor, WireRequest, picture, text_of, usage_of
 
 _ROLES = ("system", "user", "assistant", "tool")
 _STOPS = {"stop": "end", "length": "max_tokens"}
@@ -118,9 +118,11 @@ OLLAMA = Vendor(
     address="http://127.0.0.1:11434",
     address_variable="OLLAMA_HOST",
     path="/api/chat",
+    models_path="/api/tags",
+    show_path="/api/show",
+    tells_windows=True,
     streams_lines=True,
     default_model="llama3.2",
-    models=(Model(start="llama3", window=8_192, max_output=4_096, ratio=1.3),),
     rule=Rule(system_inside=True),
     to_wire=_to_wire,
     from_wire=_from_wire,

@@ -11,4 +11,5 @@ OPENROUTER = replace(
     address_variable="OPENROUTER_BASE_URL",
     key_variable="OPENROUTER_API_KEY",
     default_model="anthropic/claude-sonnet-5",
+    tells_windows=True,
 )

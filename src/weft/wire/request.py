@@ -10,7 +10,7 @@ from weft.types.context import Context
 from weft.types.message import Message, ToolDefinition
 from weft.types.section import Place, Stability
 from weft.wire import clean
-from weft.wire.vendor import Model, Vendor, WireRequest
+from weft.wire.vendor import Vendor, WireRequest
 from weft.wire.vendors import find_model, find_vendor, repair
 
 _GO_ON = "[Go on.]"
@@ -35,9 +35,18 @@ def to_wire(
 
 
 def prepare(
-    vendor: Vendor, context: Context, model: str | None, *, max_output_tokens: int | None, stream: bool
+    vendor: Vendor,
+    context: Context,
+    model: str | None,
+    *,
+    max_output_tokens: int | None = None,
+    stream: bool = False,
+    window: int | None = None,
 ) -> WireRequest:
     """Repair a context for a vendor.
+
+    The window is the given one, else the one that the context was built for, else the one of the table. It
+    never depends on the size of the request: Ollama loads a model anew whenever the number changes.
 
     Raises:
         EmptyMessage: there is nothing to answer.
@@ -62,16 +71,9 @@ def prepare(
         tools=_declare(context.tools, messages),
         max_output_tokens=max_output_tokens,
         stream=stream,
-        window=_window(context, family, max_output_tokens or 0),
+        window=window or (context.receipt.window if context.receipt else 0) or family.window,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def _window(context: Context, family: Model, output_tokens: int) -> int:
-    """Return how many tokens the model must read: the limit, or what this request takes if that is more."""
-    if context.receipt is None or not context.receipt.limit:
-        return family.window
-    return max(context.receipt.limit, int(context.receipt.total_tokens * family.ratio) + output_tokens)
 
 
 def _system_parts(context: Context, system: str) -> tuple[str, ...]:

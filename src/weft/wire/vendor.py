@@ -128,6 +128,12 @@ class Vendor:
     headers: Mapping[str, str] = field(default_factory=dict)
     streams_lines: bool = False
     """Whether a stream is one JSON object per line. It is server-sent events otherwise."""
+    models_path: str = "/models"
+    """Where the server lists its models."""
+    show_path: str = ""
+    """Where the server describes one model. A server that has it reads only what each request asks for."""
+    tells_windows: bool = False
+    """Whether the vendor's own server says how much its models read."""
     models: tuple[Model, ...] = ()
     rule: Rule = Rule()
 
@@ -135,7 +141,9 @@ class Vendor:
         return address + self.path.replace("{model}", quote(model, safe=""))
 
     def headers_with(self, key: str) -> dict[str, str]:
-        return {name: value.replace("{key}", key) for name, value in self.headers.items()}
+        """Return the headers of a request. Without a key there is no header for it."""
+        headers = self.headers.items()
+        return {name: text.replace("{key}", key) for name, text in headers if key or "{key}" not in text}
 
 
 def picture(part: Mapping[str, Any]) -> tuple[str, str]:

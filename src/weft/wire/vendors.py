@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from weft.errors import ConfigError, did_you_mean
@@ -22,7 +23,8 @@ VENDORS: Mapping[str, Vendor] = {
     vendor.name: vendor for vendor in (ANTHROPIC, OPENAI, RESPONSES, OPENROUTER, OLLAMA, GEMINI)
 }
 PROVIDERS = tuple(VENDORS)
-_UNKNOWN = Model(start="", window=8_192, max_output=4_096, ratio=1.5)
+ASSUMED_WINDOW = 32_768
+_UNKNOWN = Model(start="", window=ASSUMED_WINDOW, max_output=4_096, ratio=1.2)
 
 
 def find_vendor(provider: str | Vendor) -> Vendor:
@@ -45,11 +47,21 @@ def find_model(model: str, vendor: Vendor | None = None) -> Model:
     return next((row for row in rows if id_.startswith(row.start)), _UNKNOWN)
 
 
-def model_info(vendor: Vendor, model: str | None = None) -> ModelInfo:
-    """Describe a model of a vendor; without an id, its default model."""
+def model_info(vendor: Vendor, model: str | None = None, *, window: int | None = None) -> ModelInfo:
+    """Describe a model of a vendor; without an id, its default model. A set window wins over the table."""
     id_ = model or vendor.default_model
     row = find_model(id_, vendor)
-    return ModelInfo(id=id_, provider=vendor.name, max_tokens=row.window, tokens_ratio=row.ratio)
+    info = ModelInfo(id=id_, provider=vendor.name, max_tokens=window or row.window, tokens_ratio=row.ratio)
+    return assumed(info) if row is _UNKNOWN and not window else info
+
+
+def assumed(info: ModelInfo) -> ModelInfo:
+    """Return a model whose window nobody has named, with a note that says so."""
+    note = (
+        f"The window of {info.id!r} is not known: {info.max_tokens:,} tokens are assumed. "
+        f'Set `window` below `[models."{info.id}"]` in the config file, or give --window.'
+    )
+    return replace(info, is_assumed=True, note=note)
 
 
 def from_wire(provider: str | Vendor, answer: Mapping[str, Any]) -> Reply:
