@@ -211,6 +211,8 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
     model = turn.model or turn.provider.info
     builder = turn.builder.with_tools(offered.definitions).with_tool_rules(turn.settings.rules)
     context = await builder.with_model_info(model).build(turn.request.text)
+    # Only a model that is not the provider's own is named in the context; the receipt names every one.
+    context = replace(context, model=model.id if model.id != turn.provider.info.id else None)
     if context.receipt is None:
         return context
     warnings = (*context.receipt.warnings, *turn.notes)
