@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from rich.console import Console
 from rich.markup import escape
@@ -35,22 +36,27 @@ LAYER_COLOURS = {
 _BAR_WIDTH = 28
 
 
-async def show_answer(events: AsyncIterator[Event], out: Console, err: Console) -> Reply | None:
-    """Write the answer as it comes. A bar on stderr shows how far the model has read."""
+async def show_answer(events: AsyncGenerator[Event], out: Console, err: Console) -> Reply | None:
+    """Write the answer as it comes. A bar on stderr shows how far the model has read.
+
+    If nobody reads the output any more, the model is stopped too.
+    """
     reply: Reply | None = None
     columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        task = progress.add_task("loading the model", total=None)
-        async for event in events:
-            match event:
-                case Reading(done, total):
-                    progress.update(task, description="reading tokens", completed=done, total=total)
-                case TextDelta(text):
-                    progress.stop()
-                    out.file.write(printable(text) if out.is_terminal else text)
-                    out.file.flush()
-                case Done(reply):
-                    progress.stop()
+    progress = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    async with aclosing(events):
+        with progress:
+            task = progress.add_task("loading the model", total=None)
+            async for event in events:
+                match event:
+                    case Reading(done, total):
+                        progress.update(task, description="reading tokens", completed=done, total=total)
+                    case TextDelta(text):
+                        progress.stop()
+                        out.file.write(printable(text) if out.is_terminal else text)
+                        out.file.flush()
+                    case Done(reply):
+                        progress.stop()
     if reply is not None and not reply.text.endswith("\n"):
         out.file.write("\n")
     return reply
