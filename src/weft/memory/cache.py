@@ -189,7 +189,7 @@ class BlockCache:
     # --- work on one block: `_alone` runs it under the block's lock
 
     async def _alone(self, block: LoadedBlock, work: Coroutine[Any, Any, T]) -> T:
-        """Run work under the block's lock, and to its end: half of it would leave the document out of step."""
+        """Run work under the block's lock, and to its end even if the caller is cancelled."""
 
         async def locked() -> T:
             async with block.lock:
