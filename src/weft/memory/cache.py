@@ -226,10 +226,14 @@ class BlockCache:
             attempt = _Attempt(block, work, author)
             try:
                 version = await self._rows.merge(block.block_id, block.seq, attempt.merge)
-            except StoreError:
-                await self._undo_attempt(block, attempt)
+                if attempt.error is not None:
+                    raise attempt.error
+            except WeftError:
+                if attempt.saved[0] != block.saved:  # an edit, whole or half, was made and is not stored
+                    await self._reload(block, edits_since=None)
                 raise
-            block.doc.tell()
+            finally:
+                block.doc.tell()
             if not attempt.followed:  # a handle was edited meanwhile: store that edit first, then try again
                 continue
             if attempt.overtaken:
@@ -239,16 +243,7 @@ class BlockCache:
                 block.seq = version
             block.saved, block.saved_at = attempt.saved
             await self._compact(block)
-            if attempt.error is not None:
-                raise attempt.error
             return attempt.results[0]
-
-    async def _undo_attempt(self, block: LoadedBlock, attempt: _Attempt[T]) -> None:
-        """Remove an edit that could not be stored, so that the document neither shows nor stores it later."""
-        if attempt.results and attempt.saved[0] != block.saved:
-            chain = await self._rows.chain(block.block_id)
-            block.saved, block.saved_at = block.doc.become(chain, edits_since=None)
-            block.seq, block.has_gap = chain.newest, False
 
     async def _keep_text(self, block: LoadedBlock) -> None:
         while True:
@@ -272,10 +267,14 @@ class BlockCache:
     async def _start_again(self, block: LoadedBlock, info: BlockInfo) -> None:
         """Reload a block after a text was redacted from its history, which the loaded document still has."""
         if block.info.epoch < info.epoch:
-            chain = await self._rows.chain(block.block_id)
-            block.saved, block.saved_at = block.doc.become(chain, edits_since=block.saved)
-            block.seq, block.unfolded, block.info = chain.newest, len(chain.updates), info
-            block.has_gap = False
+            await self._reload(block, edits_since=block.saved)
+            block.info = info
+
+    async def _reload(self, block: LoadedBlock, *, edits_since: bytes | None) -> None:
+        """Replace the document by the stored one, with the edits since a version or without any."""
+        chain = await self._rows.chain(block.block_id)
+        block.saved, block.saved_at = block.doc.become(chain, edits_since=edits_since)
+        block.seq, block.unfolded, block.has_gap = chain.newest, len(chain.updates), False
 
     async def _load(self, info: BlockInfo) -> LoadedBlock:
         chain = await self._rows.chain(info.id)
@@ -345,10 +344,10 @@ class _Attempt(Generic[T]):
         try:
             result, more = self._work(moment)
             self.results.append(result)
-        except WeftError as error:
+        except WeftError as error:  # raised after the transaction: other writes share it
             self.error = error
         self.saved = block.doc.version(), block.doc.frontiers()
-        if self.saved[0] != block.saved:
+        if self.saved[0] != block.saved and self.error is None:
             blob = block.doc.export_since(block.saved)
             self._change = Change(
                 blob=blob, before=block.saved_at, after=self.saved[1], author=self._author, **more
