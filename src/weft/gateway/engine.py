@@ -200,7 +200,7 @@ class Engine:
     async def _model(self, store: Store | None, info: ModelInfo) -> ModelInfo:
         """Return a model with what was learned of its tokens."""
         if info.id not in self._ratios and store is not None:
-            self._ratios[info.id] = await store.turns.ratio(info.id) or info.tokens_ratio
+            self._ratios[info.id] = await store.turns.find_ratio(info.id) or info.tokens_ratio
         return replace(info, tokens_ratio=self._ratios.get(info.id, info.tokens_ratio))
 
     def _reason(self, provider: Provider) -> str:

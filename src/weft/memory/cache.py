@@ -178,9 +178,9 @@ class BlockCache:
 
         return await self.change(block, work, author=author)
 
-    async def keep_text(self, block: LoadedBlock) -> None:
+    async def save_text(self, block: LoadedBlock) -> None:
         """Store a block's rendered text, for readers that do not load its document."""
-        await self._alone(block, self._keep_text(block))
+        await self._alone(block, self._save_text(block))
 
     def forget(self, block_id: str) -> None:
         self._recent.pop(block_id, None)
@@ -245,7 +245,7 @@ class BlockCache:
             await self._compact(block)
             return attempt.results[0]
 
-    async def _keep_text(self, block: LoadedBlock) -> None:
+    async def _save_text(self, block: LoadedBlock) -> None:
         while True:
             await self._follow(block)
             with block.doc.lock:
@@ -253,14 +253,14 @@ class BlockCache:
                     continue
                 info, seq = block.info, block.seq
                 text = render_block(block.doc)
-            await self._rows.keep_rendered(info, text, seq)
+            await self._rows.save_rendered(info, text, seq)
             return
 
     async def _follow(self, block: LoadedBlock) -> None:
         """Store the edits of this process, then merge the stored changes of others."""
         while True:
             await self._save(block, "")
-            if block.follow(await self._rows.since(block.block_id, block.seq)):
+            if block.follow(await self._rows.list_since(block.block_id, block.seq)):
                 break
         await self._compact(block)
 
@@ -272,12 +272,12 @@ class BlockCache:
 
     async def _reload(self, block: LoadedBlock, *, edits_since: bytes | None) -> None:
         """Replace the document by the stored one, with the edits since a version or without any."""
-        chain = await self._rows.chain(block.block_id)
+        chain = await self._rows.get_chain(block.block_id)
         block.saved, block.saved_at = block.doc.become(chain, edits_since=edits_since)
         block.seq, block.unfolded, block.has_gap = chain.newest, len(chain.updates), False
 
     async def _load(self, info: BlockInfo) -> LoadedBlock:
-        chain = await self._rows.chain(info.id)
+        chain = await self._rows.get_chain(info.id)
         doc = BlockDoc.load(
             schema=schema_from_dict(info.schema),
             label=info.label,
@@ -297,7 +297,7 @@ class BlockCache:
                 return
             info, seq, snapshot = block.info, block.seq, block.doc.snapshot()
         try:
-            await self._rows.keep_snapshot(info, seq, snapshot)
+            await self._rows.save_snapshot(info, seq, snapshot)
             block.unfolded = 0
         except StoreError as error:
             _log.warning("No snapshot of the block %r was kept: %s", info.label, error)

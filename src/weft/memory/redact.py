@@ -21,7 +21,7 @@ async def masked_blocks(rows: BlockRows, cache: BlockCache, text: str) -> AsyncI
     Raises:
         StoreError: even so the text is still there.
     """
-    for info in await rows.everyone():
+    for info in await rows.list_all():
         block = await cache.get(info)
         await cache.save(block, author="")
         with block.doc.lock:

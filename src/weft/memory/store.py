@@ -129,16 +129,16 @@ class MemoryStore:
         """Return blocks as text: all, or only those that every turn shows and those of these ids."""
         blocks, stale = await self._rows.rendered_blocks(agent_id, named=named)
         if stale:
-            await self.keep_texts(agent_id)
+            await self.save_texts(agent_id)
             blocks, _ = await self._rows.rendered_blocks(agent_id, named=named)
         return blocks
 
-    async def keep_texts(self, agent_id: str | None = None) -> None:
+    async def save_texts(self, agent_id: str | None = None) -> None:
         """Store the rendered texts of blocks that changed: those that an agent may read, or all."""
         for _ in range(_TRIES):
-            stale = await self._rows.stale(agent_id)
+            stale = await self._rows.list_stale(agent_id)
             for info in stale:
-                await self._cache.keep_text(await self._cache.find(info))
+                await self._cache.save_text(await self._cache.find(info))
             if not stale:
                 break
 
@@ -265,11 +265,11 @@ class MemoryStore:
         return await self._rows.unshare(grant.info.id, agent_id)
 
     async def list_shared_blocks(self, agent_id: str) -> list[SharedBlock]:
-        return list(await self._rows.shared_with(agent_id))
+        return list(await self._rows.list_shared(agent_id))
 
     async def get_shared_block(self, requester: str, owner: str, label: str) -> Document | None:
         """Return another agent's block with the share's permission, or None without a share."""
-        for share in await self._rows.shared_with(requester):
+        for share in await self._rows.list_shared(requester):
             if (share.owner, share.label) == (owner, label):
                 info = await self._rows.find(owner, label)
                 if info is not None:
@@ -337,7 +337,7 @@ class MemoryStore:
         self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH
     ) -> list[MemorySearchResult]:
         """Search an agent's own memory, and what is shared with it."""
-        await self.keep_texts(agent_id)
+        await self.save_texts(agent_id)
         return await self._finder.search(query, Scope(owner=agent_id), options)
 
     async def search_all(
@@ -346,7 +346,7 @@ class MemoryStore:
         """Search the memory of everyone. Raises PermissionDenied unless the operator asks."""
         if not operator:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
-        await self.keep_texts()
+        await self.save_texts()
         return await self._finder.search(query, Scope(everyone=True), options)
 
 

@@ -28,6 +28,7 @@ import apsw
 
 from weft.errors import StoreError, WeftError
 from weft.store.sqlite.migrations import migrate
+from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
 from weft.store.sqlite.tables import TABLES
 
@@ -230,6 +231,33 @@ class Database:
                 return job.work(connection), None
         except Exception as error:  # noqa: BLE001 - the caller gets it
             return None, error
+
+
+class Repository:
+    """The base of the classes that read and write some of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._read, self._write = database, database.read, database.write
+
+    async def _fetch(self, cls: type[T], query: str, *values: Any) -> list[T]:
+        """Read the rows of a query, each as a dataclass."""
+        return await self._read(lambda db: fetch(db, cls, query, *values))
+
+    async def _rows(self, query: str, *values: Any) -> list[Any]:
+        return await self._read(lambda db: db.execute(query, values).fetchall())
+
+    async def _value(self, cls: type[T], query: str, *values: Any) -> T | None:
+        """Read the first value of a query, which is of this type, or None."""
+        return await self._read(lambda db: db.execute(query, values).get)
+
+    async def _execute(self, query: str, *values: Any) -> int:
+        """Run a statement in a transaction of its own. Returns the number of changed rows."""
+
+        def work(db: apsw.Connection) -> int:
+            db.execute(query, values)
+            return db.changes()
+
+        return await self._write(work)
 
 
 def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> None:

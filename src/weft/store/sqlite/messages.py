@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from weft.errors import StoreError
-from weft.store.sqlite.database import Database
+from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import index_message
-from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from, moment, storable
+from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from, storable
 from weft.tokens import COUNTERS, Counter, calls_json
 from weft.types.message import Message
 from weft.types.session import Entry, Fold, Tail
@@ -20,48 +20,35 @@ _PAGE = 256
 _SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"}
 
 
-class SqliteMessages:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class SqliteMessages(Repository):
     async def append(self, session_id: str, *messages: Message) -> None:
-        """Append messages, all of them or none."""
         if messages:
             prices = [COUNTERS["exact"].message(message) for message in messages]
-            await self._database.write(lambda db: append_messages(db, session_id, messages, prices))
+            await self._write(lambda db: append_messages(db, session_id, messages, prices))
 
     async def newest(self, session_id: str, n: int) -> list[Message]:
-        """Return the last n messages, oldest first."""
         query = f"select {MESSAGE_COLUMNS} from messages where session_id = ? order by seq desc limit ?"
-        rows = await self._database.read(lambda db: list(db.execute(query, (session_id, max(n, 0)))))
-        return [message_from(row) for row in reversed(rows)]
+        return [message_from(row) for row in reversed(await self._rows(query, session_id, max(n, 0)))]
 
     async def all(self, session_id: str) -> list[Message]:
         query = f"select {MESSAGE_COLUMNS} from messages where session_id = ? order by seq"
-        rows = await self._database.read(lambda db: list(db.execute(query, (session_id,))))
-        return [message_from(row) for row in rows]
+        return [message_from(row) for row in await self._rows(query, session_id)]
 
     async def between(self, session_id: str, first: int, last: int) -> list[Message]:
         where = "session_id = ? and seq between ? and ?"
         query = f"select {MESSAGE_COLUMNS} from messages where {where} order by seq"
-        rows = await self._database.read(lambda db: list(db.execute(query, (session_id, first, last))))
-        return [message_from(row) for row in rows]
+        return [message_from(row) for row in await self._rows(query, session_id, first, last)]
 
     async def fold(self, session_id: str) -> Fold | None:
-        query = "select last, text, created_at from folds where session_id = ? order by last desc limit 1"
-        row: Any = await self._database.read(lambda db: db.execute(query, (session_id,)).fetchone())
-        return None if row is None else Fold(last=row[0], text=row[1], at=moment(row[2]))
+        query = (
+            "select last, text, created_at as at from folds where session_id = ? order by last desc limit 1"
+        )
+        folds = await self._fetch(Fold, query, session_id)
+        return folds[0] if folds else None
 
     async def add_fold(self, session_id: str, fold: Fold) -> None:
-        """Store a summary. The messages that it stands for stay in the log."""
-        row = (session_id, fold.last, storable(fold.text), time.time())
-        await self._database.write(
-            lambda db: (
-                db.execute(
-                    "insert or replace into folds(session_id, last, text, created_at) values(?, ?, ?, ?)", row
-                ).get
-            )
-        )
+        query = "insert or replace into folds(session_id, last, text, created_at) values(?, ?, ?, ?)"
+        await self._execute(query, session_id, fold.last, storable(fold.text), time.time())
 
     async def tail(
         self,
@@ -73,7 +60,7 @@ class SqliteMessages:
         after: int = 0,
     ) -> Tail:
         reach = _Reach(session_id, after, max_tokens, max_messages)
-        return await self._database.read(lambda db: _tail(db, counter, reach))
+        return await self._read(lambda db: _tail(db, counter, reach))
 
 
 def append_messages(

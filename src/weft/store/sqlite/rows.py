@@ -7,9 +7,13 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import apsw
 
 from weft.types.codec import dump_json, from_dict, to_dict
 from weft.types.message import Message, ToolCall
@@ -18,6 +22,7 @@ MESSAGE_COLUMNS = (
     "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+T = TypeVar("T")
 
 
 class _Ids:
@@ -44,8 +49,43 @@ def storable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def moment(stamp: float | None) -> datetime | None:
-    return None if stamp is None else datetime.fromtimestamp(stamp, UTC)
+def fetch(db: apsw.Connection, cls: type[T], query: str, *values: Any) -> list[T]:
+    """Run a query and build a dataclass from each row. The columns are named after its fields.
+
+    The values are those of the parameters, or one dict by their names.
+    """
+    cursor = db.execute(query, values[0] if values and isinstance(values[0], dict) else values)
+    return [record(cls, [name for name, _ in cursor.get_description()], row) for row in cursor]
+
+
+def record(cls: type[T], names: Sequence[str], row: Sequence[Any]) -> T:
+    """Build a dataclass from named columns, each converted to the type of its field."""
+    kind: Any = cls
+    readers, columns = _readers(kind), zip(names, row, strict=True)
+    return cls(**{name: None if value is None else readers[name](value) for name, value in columns})
+
+
+@cache
+def _readers(cls: Any) -> dict[str, Callable[[Any], Any]]:
+    """Return the function that converts a column for each field: the field's type, or one of `_READERS`."""
+    readers = {}
+    for name, hint in get_type_hints(cls).items():
+        kind = get_args(hint)[0] if isinstance(hint, UnionType) else hint  # of `X | None`, X
+        kind = get_origin(kind) or kind
+        readers[name] = _READERS.get(kind, kind)
+    return readers
+
+
+def moment(at: float | str) -> datetime:
+    return datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at, UTC)
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    datetime: moment,
+    Literal: str,
+    Mapping: json.loads,
+    tuple: lambda text: tuple(json.loads(text)),
+}
 
 
 def stamp(when: datetime | None) -> float | None:
