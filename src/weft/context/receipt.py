@@ -14,7 +14,7 @@ from weft.types.section import Origin, Piece, Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
 _ENOUGH = 200
-"""Below so many tokens, the framing of a request says more about a count than its text."""
+"""In a request with fewer tokens, the framing weighs more in a provider's count than the text."""
 _TOO_FEW = 0.6
 """No vocabulary needs less than this share of our tokens for a text: a lower count means lost text."""
 _TOO_MANY = 12.0
@@ -78,7 +78,7 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
         return replace(settled, errors=(*settled.errors, error))
     measured = counted / first_tokens
     if measured > _TOO_MANY or receipt.provider == "claude_code":
-        return settled  # a program that adds a prompt of its own says nothing about ours
+        return settled  # a program that adds a prompt of its own counts that too
     return replace(settled, ratio=round(max(measured, 0.9 * ratio + 0.1 * measured), 3))
 
 

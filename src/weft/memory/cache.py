@@ -40,8 +40,7 @@ class LoadedBlock:
 
     It has all changes up to the number `seq`; `unfolded` of them are in no snapshot yet. `saved` is the
     version vector and `saved_at` the point of the document without the edits that are not stored yet.
-    `has_gap` says that a change of this process was stored after changes of others that are not merged here
-    yet.
+    `has_gap`: a change of this process was stored after changes of others that the document lacks yet.
     """
 
     info: BlockInfo
@@ -233,7 +232,7 @@ class BlockCache:
                     await self._reload(block, edits_since=None)
                 raise
             finally:
-                block.doc.tell()
+                block.doc.notify()
             if not attempt.followed:  # a handle was edited meanwhile: store that edit first, then try again
                 continue
             if attempt.overtaken:
@@ -300,7 +299,7 @@ class BlockCache:
             await self._rows.save_snapshot(info, seq, snapshot)
             block.unfolded = 0
         except StoreError as error:
-            _log.warning("No snapshot of the block %r was kept: %s", info.label, error)
+            _log.warning("No snapshot of the block %r was stored: %s", info.label, error)
 
     def _evict(self) -> None:
         """Evict the least recently used blocks, except those with unsaved edits."""

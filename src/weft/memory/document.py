@@ -74,7 +74,7 @@ class Document(TextEditor, MapEditor, ListEditor, LogEditor):
             self.version = self._loaded.version
 
     def commit(self) -> None:
-        """End the current edit and tell the subscribers."""
+        """End the current edit and notify the subscribers."""
         self._block.commit()
 
     def subscribe_root(self, callback: Callable[[BlockChanged], object]) -> Subscription:

@@ -60,7 +60,7 @@ def check(
     """Check that an action is allowed, was consented to, or is the system's own.
 
     Raises:
-        PermissionDenied: it is not; the sentence says who could change that.
+        PermissionDenied: it is not; the message names who could change that.
     """
     verdict = MATRIX[permission][action]
     if append_only and action is Action.OVERWRITE and not is_system:

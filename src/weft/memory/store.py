@@ -145,7 +145,7 @@ class MemoryStore:
     async def update_block_text(
         self, agent_id: str, label: str, text: str, *, base: str | int | None = None, is_system: bool = False
     ) -> None:
-        """Make this the whole text of a block.
+        """Replace the whole text of a block.
 
         With `base`, the version that was read, the text is taken as a change of that version, so that what
         others wrote since stays. Without it the text replaces what is there, and the history says so.
@@ -167,7 +167,7 @@ class MemoryStore:
     async def append_to_block(
         self, agent_id: str, label: str, text: str, *, own_line: bool = False, is_system: bool = False
     ) -> None:
-        """Add to the end of a block, behind what others wrote meanwhile; with `own_line` on a new line."""
+        """Add to the end of a block, after what others wrote meanwhile; with `own_line` on a new line."""
         block, document = await self._access.open(agent_id, label, Action.APPEND, is_system=is_system)
 
         def edit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from weft.store.rules import activity
+from weft.store.rules import describe_changes
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.rows import moment, stamp
 from weft.types.memory import ActivityEntry
@@ -29,4 +29,4 @@ class SqliteActivity(Repository):
     async def recent(self, agent_id: str, *, since: datetime, limit: int) -> list[ActivityEntry]:
         rows = await self._rows(_NEWEST, stamp(since), agent_id, max(limit, _MIN_ROWS))
         changes = ((moment(at), *change) for at, *change in reversed(rows))
-        return activity(changes)[-limit:] if limit > 0 else []
+        return describe_changes(changes)[-limit:] if limit > 0 else []

@@ -1,8 +1,8 @@
 """Memory blocks: their settings, all their changes, and with whom they are shared.
 
 The content of a block is a chain of changes with a snapshot now and then. The bytes of a change are opaque
-here: the memory merges them, so that no writer overwrites another. The rendered text is stored beside the
-chain when it is first read after a change, so that many edits in a row render nothing.
+to the store: the memory merges them, so that no writer overwrites another. The rendered text is stored
+beside the chain when it is first read after a change, so that many edits in a row render nothing.
 """
 
 from __future__ import annotations

@@ -290,14 +290,14 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that only its owner may read, unless there is one; its folder likewise."""
+    """Create an empty file that only its owner may read, unless it exists; its folder likewise."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def problems(db: apsw.Connection) -> list[str]:
-    """Return what is wrong with a database; nothing, if all is well."""
+    """Return the problems of a database; none, if all is well."""
     rows = [str(row[0]) for row in db.execute("pragma integrity_check")]
     return [row for row in rows if row != "ok"] + [str(row) for row in db.execute("pragma foreign_key_check")]
 
@@ -312,7 +312,7 @@ def _vector_extension() -> str:
 
 
 def _patience() -> Callable[[int], bool]:
-    """Make a busy handler that waits random moments: with SQLite's own steps one process can starve."""
+    """Return a busy handler that waits random moments: with SQLite's own steps one process can starve."""
     started = [0.0]
 
     def wait(attempts: int) -> bool:
@@ -339,7 +339,7 @@ def translated(path: str) -> Iterator[None]:
 
 
 def explain(error: apsw.Error, path: str) -> str:
-    """Say what an error of SQLite means for a person."""
+    """Describe an error of SQLite to a person."""
     for kind, sentence in _SENTENCES.items():
         if isinstance(error, kind):
             return sentence.format(path=path)

@@ -1,8 +1,8 @@
 """Export: the whole store as a folder that a person can read and another program can load. And import.
 
 Each table is one file of JSON Lines; the text of each block is in a file beside them. The description of the
-tables says which columns are exported: those that can be made again, such as the search index, are left out.
-Exporting what was imported gives the same bytes.
+tables decides which columns are exported: those that can be computed again, such as the search index, are
+left out. An export of an imported store has the same bytes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
@@ -16,7 +16,6 @@ from weft.tokens import COUNTERS, Counter, calls_json
 from weft.types.message import Message
 from weft.types.session import Entry, Fold, Tail
 
-_PAGE = 256
 _SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"}
 
 
@@ -59,8 +58,8 @@ class SqliteMessages(Repository):
         max_messages: int | None,
         after: int = 0,
     ) -> Tail:
-        reach = _Reach(session_id, after, max_tokens, max_messages)
-        return await self._read(lambda db: _tail(db, counter, reach))
+        limits = (max_tokens, max_messages)
+        return await self._read(lambda db: _tail(db, counter, session_id, after, limits))
 
 
 def append_messages(
@@ -95,68 +94,40 @@ def append_messages(
     db.execute("update sessions set active_at = ? where id = ?", (now, session_id))
 
 
-class _Reach(NamedTuple):
-    """How far back a tail goes: to a message number, and within limits."""
-
-    session_id: str
-    after: int
-    max_tokens: int | None
-    max_messages: int | None
-
-
-def _tail(db: apsw.Connection, counter: Counter, reach: _Reach) -> Tail:
-    """Read pages from the end until a limit is passed: the cost does not grow with the rest of the log."""
-    total = _SUMS[counter.name]
-    session_id, after, max_tokens, max_messages = reach
+def _tail(
+    db: apsw.Connection, counter: Counter, session_id: str, after: int, limits: tuple[int | None, int | None]
+) -> Tail:
+    """Read from the end until a limit is passed: the cost does not grow with the rest of the log."""
+    total, (max_tokens, max_messages) = _SUMS[counter.name], limits
     folded = 0
     if after:
         at = f"select {total} from messages where session_id = ? and seq <= ? order by seq desc limit 1"
         folded = db.execute(at, (session_id, after)).get or 0
     query = (
         f"select {MESSAGE_COLUMNS}, tokens, seq, {total} from messages "
-        "where session_id = ? and seq < ? and seq > ? order by seq desc limit ?"
+        "where session_id = ? and seq > ? order by seq desc"
     )
-    rows: list[_Row] = []
-    spent, before = 0, 1 << 62
-    while True:
-        page = list(db.execute(query, (session_id, before, after, _PAGE)))
-        for row in page:
-            rows.append(_row(row, counter))
-            spent += rows[-1].entry.tokens
-            if _passed(spent, max_tokens) or _passed(len(rows), max_messages):
-                return _tail_of(rows, after, folded)
-        if len(page) < _PAGE:
-            return _tail_of(rows, after, folded)
-        before = page[-1][-2]
-
-
-class _Row(NamedTuple):
-    """An entry with its number, and the tokens of all messages up to it."""
-
-    entry: Entry
-    seq: int
-    total: int
-
-
-def _row(row: Any, counter: Counter) -> _Row:
-    # Tokens were counted when the message was written; counting characters now costs nothing.
-    message = message_from(row[:9])
-    return _Row(Entry(message, counter.message(message) if counter.chars_per_token else row[-3]), *row[-2:])
+    entries: list[Entry] = []
+    spent, messages_before, tokens_before = 0, after, 0
+    rows: Any = db.execute(query, (session_id, after))
+    for *columns, tokens, seq, sum_tokens in rows:
+        message = message_from(columns)
+        # Tokens were counted when the message was written; counting characters now costs nothing.
+        entry = Entry(message, counter.message(message) if counter.chars_per_token else tokens)
+        entries.append(entry)
+        spent += entry.tokens
+        messages_before, tokens_before = seq - 1, sum_tokens - entry.tokens - folded
+        if _passed(spent, max_tokens) or _passed(len(entries), max_messages):
+            break
+    rows.close()
+    return Tail(
+        entries=entries[::-1],
+        messages_before=messages_before,
+        tokens_before=tokens_before,
+        messages_folded=after,
+        tokens_folded=folded,
+    )
 
 
 def _passed(amount: int, limit: int | None) -> bool:
     return limit is not None and amount > limit
-
-
-def _tail_of(rows: list[_Row], after: int, folded: int) -> Tail:
-    """Make a tail of rows that are sorted from the newest to the oldest."""
-    if not rows:
-        return Tail(messages_before=after, messages_folded=after, tokens_folded=folded)
-    oldest = rows[-1]
-    return Tail(
-        entries=[row.entry for row in reversed(rows)],
-        messages_before=oldest.seq - 1,
-        tokens_before=oldest.total - oldest.entry.tokens - folded,
-        messages_folded=after,
-        tokens_folded=folded,
-    )

@@ -2,7 +2,7 @@
 
 The log is never rewritten but for this. A mark with the fingerprint takes the text's place in every column
 that holds people's texts, so that a reader knows that something is missing. Blocks come masked from the
-memory, with all their changes, because their content cannot be read here.
+memory, with all their changes, because the store cannot read their content.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _inside_json(text: str) -> str:
 
 
 def _delete_folds(db: apsw.Connection, text: str) -> int:
-    """Delete summaries made from messages with the text: a model may have put it in words of its own.
+    """Delete summaries of messages with the text: a model may have put it in words of its own.
 
     The messages that they stood for are shown again, and summarized anew when needed.
     """

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class _Ids:
-    """Ids that sort in the order in which this process makes them: milliseconds, then random digits."""
+    """Ids that sort in the order in which this process creates them: milliseconds, then random digits."""
 
     def __init__(self) -> None:
         self._lock, self._milliseconds, self._digits = threading.Lock(), 0, 0
@@ -45,7 +45,7 @@ new_id = _Ids()
 
 
 def storable(text: str) -> str:
-    """Make text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
+    """Return text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -111,7 +111,7 @@ def message_columns(message: Message) -> tuple[Any, ...]:
 
 
 def message_from(row: Sequence[Any]) -> Message:
-    """Make a message of the values of MESSAGE_COLUMNS."""
+    """Build a message from the values of MESSAGE_COLUMNS."""
     role, content, calls, call_id, tool_name, timestamp, origin, parts, data = row
     if not (calls or call_id or tool_name or timestamp or parts or data):
         return Message(role=role, content=content, origin=origin)

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Literal
 
 LeftOut = Literal["", "derived", "secret", "local"]
-"""Why something is not exported: it can be made again, it is a secret, or it concerns this machine only."""
+"""Why something is not exported: it can be computed again, is a secret, or concerns this machine only."""
 
 
 class Holds(Enum):

@@ -68,14 +68,10 @@ def fts_query(query: str) -> str:
     terms: list[str] = []
     for word in dict.fromkeys(significant):
         if is_unspaced(word):
-            terms += [f'"{pair}"' if len(pair) > 1 else f'"{pair}" *' for pair in _query_pairs(word)]
+            terms += [f'"{pair}"' if len(pair) > 1 else f'"{pair}" *' for pair in pairs(word)[:-1] or [word]]
         else:
             terms.append(f'"{word}" *' if word in prefixes else f'"{word}"')
     return " OR ".join(terms)
-
-
-def _query_pairs(word: str) -> list[str]:
-    return pairs(word)[:-1] or [word]
 
 
 def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:

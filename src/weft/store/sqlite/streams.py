@@ -1,6 +1,6 @@
 """Items that streams have seen already, so that each is reported exactly once.
 
-Names and texts are stored as digests only, so that a purge has nothing to do here.
+Names and texts are stored as digests only, so that a purge need not overwrite them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of the database. A new column is one line here: it says what the column holds.
+"""The tables of the database. A new column is one line, which names what the column holds.
 
 Each table stands after those it refers to: an import follows the same order.
 """
@@ -257,7 +257,7 @@ TABLES: tuple[Table, ...] = (
     # --- search
     table(
         "items",
-        # Ids are never used again: a vector that was made for an old text is not taken for a new one's.
+        # Ids are never used again, so that the vector of a deleted text is not taken for that of a new one.
         *integers("id", sql="integer primary key autoincrement"),
         *names("source", "ref", "agent_id", "sender", "session_id"),
         *times("at"),

@@ -20,8 +20,8 @@ from weft.store.rules import (
     find_zone,
     fire,
     in_zone,
+    ordered_task,
     retry_at,
-    task_of,
 )
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.mailbox import enqueue, receive
@@ -149,14 +149,18 @@ def _fire(db: apsw.Connection, row: Any, now: float, acting: Collection[str]) ->
         receive(db, firing.message)
     else:
         enqueue(db, firing.message, task_id=task.id)
-    _reschedule(db, task.id, firing.next_due)
+    if (due_next := firing.next_due) is None:
+        db.execute("update tasks set status = 'done' where id = ?", (task.id,))
+    else:
+        row = (due_next.isoformat(), due_next.timestamp(), task.id)
+        db.execute("update tasks set due = ?, due_at = ? where id = ?", row)
     return task
 
 
-def end_order(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -> bool:
+def record_task_outcome(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -> bool:
     """Record how the work on a task ended. Returns whether it failed and is tried again later."""
     external_id = db.execute("select external_id from inbox where id = ?", (inbox_id,)).get
-    task_id = task_of(str(external_id))
+    task_id = ordered_task(str(external_id))
     row: Any = db.execute(
         "select status, attempts, due_at, zone from tasks where id = ?", (task_id,)
     ).fetchone()
@@ -173,14 +177,6 @@ def end_order(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -
         (due, again, task_id),
     )
     return True
-
-
-def _reschedule(db: apsw.Connection, task_id: str, due: datetime | None) -> None:
-    if due is None:
-        db.execute("update tasks set status = 'done' where id = ?", (task_id,))
-    else:
-        row = (due.isoformat(), due.timestamp(), task_id)
-        db.execute("update tasks set due = ?, due_at = ? where id = ?", row)
 
 
 def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:

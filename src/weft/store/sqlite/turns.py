@@ -15,7 +15,7 @@ from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
-from weft.store.sqlite.tasks import end_order
+from weft.store.sqlite.tasks import record_task_outcome
 from weft.tokens import COUNTERS
 from weft.types.escape import sendable
 from weft.types.message import Message
@@ -156,7 +156,7 @@ class SqliteTurns(Repository):
             )
             if inbox_id:
                 failed = ending.state == "failed"
-                again = end_order(db, inbox_id, failed=failed, now=time.time())
+                again = record_task_outcome(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, ratio = ending.ratio
