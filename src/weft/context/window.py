@@ -67,13 +67,10 @@ def open_window(
         over = _over(tail, rule, limit, total_tokens=from_end[-1] + tail.tokens_before)
         return _truncated(_without_incomplete(window, prices), rule, limit, over) if over else window
     limited = _limited(window, rule.max_messages, limit)
-    return _uncuttable(limited) if rule.strategy == "none" else limited
-
-
-def _uncuttable(window: Window) -> Window:
-    """Leave only the cut at `first`, so that no budget can shorten the window."""
-    at = window.first
-    return replace(window, cuts=window.cuts[at : at + 1], costs=window.costs[at : at + 1], first=0)
+    if rule.strategy != "none":
+        return limited
+    only = slice(limited.first, limited.first + 1)  # with one cut, no budget can shorten the window
+    return replace(limited, cuts=limited.cuts[only], costs=limited.costs[only], first=0)
 
 
 def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -> Window:

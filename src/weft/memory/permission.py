@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Protocol
 
 from weft.errors import PermissionDenied
@@ -23,12 +23,10 @@ class Action(StrEnum):
     DELETE = "delete"
 
 
-class Verdict(StrEnum):
-    """The table's answer for an action."""
+class Verdict(IntEnum):
+    """The table's answer for an action; a larger one allows more."""
 
-    ALLOWED = "allowed"
-    CONSENT = "consent"
-    REFUSED = "refused"
+    REFUSED, CONSENT, ALLOWED = range(3)
 
 
 _YES, _ASK, _NO = Verdict.ALLOWED, Verdict.CONSENT, Verdict.REFUSED
@@ -86,10 +84,7 @@ def needs_consent(action: Action, permission: Permission) -> bool:
 
 def wider(permission: Permission, than: Permission) -> bool:
     """Check whether a permission allows more than another for at least one action."""
-    order = (Verdict.REFUSED, Verdict.CONSENT, Verdict.ALLOWED)
-    return any(
-        order.index(MATRIX[permission][action]) > order.index(MATRIX[than][action]) for action in Action
-    )
+    return any(MATRIX[permission][action] > MATRIX[than][action] for action in Action)
 
 
 def _refusal(action: Action, permission: Permission, label: str) -> str:

@@ -88,27 +88,26 @@ class Database:
 
     async def write(self, work: Work[T]) -> T:
         """Run work in a transaction. When this returns, what the work wrote is on disk."""
-        if self._closed:
-            raise StoreError("The store is closed: open it again to use it.")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
-        return await future
+        job = self._job(work)
+        self._jobs.put(job)
+        return await job.future
 
     async def read(self, work: Work[T]) -> T:
         """Run work that only reads, beside the writer. It sees everything that was acknowledged."""
         if self._in_memory:
             return await self.write(work)
+        job = self._job(work)
+        if job.loop not in self._reads:
+            self._reads[job.loop] = []
+            job.loop.call_soon(self._start_reading, job.loop)
+        self._reads[job.loop].append(job)
+        return await job.future
+
+    def _job(self, work: Work[T]) -> _Job[T]:
         if self._closed:
             raise StoreError("The store is closed: open it again to use it.")
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        jobs = self._reads.get(loop)
-        if jobs is None:
-            jobs = self._reads[loop] = []
-            loop.call_soon(self._start_reading, loop)
-        jobs.append(_Job(work, loop, future))
-        return await future
+        return _Job(work, loop, loop.create_future())
 
     def _start_reading(self, loop: asyncio.AbstractEventLoop) -> None:
         """Hand all reads of this moment to one thread."""
