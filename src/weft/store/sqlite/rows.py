@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from types import UnionType
@@ -55,7 +56,10 @@ def fetch(db: apsw.Connection, cls: type[T], query: str, *values: Any) -> list[T
     The values are those of the parameters, or one dict by their names.
     """
     cursor = db.execute(query, values[0] if values and isinstance(values[0], dict) else values)
-    return [record(cls, [name for name, _ in cursor.get_description()], row) for row in cursor]
+    with suppress(apsw.ExecutionCompleteError):  # a query without rows has no description
+        names = [name for name, _ in cursor.get_description()]
+        return [record(cls, names, row) for row in cursor]
+    return []
 
 
 def record(cls: type[T], names: Sequence[str], row: Sequence[Any]) -> T:
