@@ -55,7 +55,8 @@ def test_a_row_can_have_times_as_text_and_lists_and_take_its_parameters_by_name(
     [message] = fetch(
         db,
         Inbound,
-        "select 't' as channel, 'c' as conversation, 's' as sender, 'x' as text, json_array('b1', 'b2') as blocks",
+        "select 't' as channel, 'c' as conversation, 's' as sender, 'x' as text, "
+        "json_array('b1', 'b2') as blocks",
     )
 
     assert (task.text, task.due) == ("tea", datetime.fromisoformat("2026-11-17T09:00:00+01:00"))
