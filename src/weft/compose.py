@@ -155,8 +155,8 @@ class BackendStore:
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
     async def audit(self) -> list[Finding]:
-        await self.memory.keep_texts()
-        return audit(await self._backend.remembered(), datetime.now(UTC))
+        await self.memory.save_texts()
+        return audit(await self._backend.list_remembered(), datetime.now(UTC))
 
     async def purge(self, text: str) -> int:
         if not text.strip():
@@ -164,7 +164,7 @@ class BackendStore:
         return await self._backend.purge(text, await self.memory.masked(text))
 
     async def export(self, folder: str | Path) -> dict[str, int]:
-        await self.memory.keep_texts()
+        await self.memory.save_texts()
         return await self._backend.export(folder)
 
     async def __aenter__(self) -> Self:

@@ -14,15 +14,15 @@ LOG, CORE, WORKING = weft.BlockType.LOG, weft.BlockType.CORE, weft.BlockType.WOR
 
 async def test_P15_tokens_and_pairing_codes_are_kept_as_hashes_in_the_one_file(tmp_path: Path) -> None:
     async with await weft.open(tmp_path / "weft.db") as store:
-        token = await store.auth.new_token("phone")
+        token = await store.auth.create_token("phone")
         code = await store.auth.offer_pairing("telegram", "42")
 
-        assert await store.auth.whose_token(token) == "phone"
-        assert await store.auth.whose_token(f"{token}x") is None
+        assert await store.auth.find_token_name(token) == "phone"
+        assert await store.auth.find_token_name(f"{token}x") is None
         assert await store.auth.is_paired("telegram", "42") is False
 
         assert await store.auth.confirm_pairing(code.lower()) == Paired(channel="telegram", sender="42")
-        assert await store.auth.paired() == [Paired(channel="telegram", sender="42")]
+        assert await store.auth.list_paired() == [Paired(channel="telegram", sender="42")]
 
     held = (tmp_path / "weft.db").read_bytes()
     assert b"phone" in held

@@ -28,7 +28,7 @@ class Broken(Wire):
 async def put(app: weft.Assistant, *texts: str) -> None:
     for text in texts:
         message = Outbound(channel="telegram", conversation="7", text=text)
-        await (await app.store.get()).mailbox.put(message)
+        await (await app.store.get()).mailbox.enqueue(message)
 
 
 async def test_what_waits_behind_an_answer_that_fails_keeps_its_own_tries() -> None:
@@ -84,7 +84,7 @@ async def test_an_answer_whose_end_nobody_wrote_down_does_not_hold_up_the_next()
     wire = Wire()
     async with gateway(Echo(), wire) as (made, app):
         await put(app, "lost track of")
-        await (await app.store.get()).mailbox.due(9e9, ["telegram"])
+        await (await app.store.get()).mailbox.claim_due(9e9, ["telegram"])
         await put(app, "next")
         await made.look_again()
 

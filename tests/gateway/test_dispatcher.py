@@ -95,7 +95,7 @@ async def test_a_stranger_who_writes_on_and_on_is_answered_once_and_each_try_is_
         await wire.wait(1)
         await made.submit(said("hello", sender="8"))
         told = await wire.wait(2)
-        [denial] = await (await app.store.get()).auth.denied()
+        [denial] = await (await app.store.get()).auth.list_denied()
 
     assert [place for place, _ in told] == ["7", "8"]
     assert (denial.sender, denial.count) == ("7", 5)
@@ -117,7 +117,7 @@ async def test_a_stranger_gets_a_code_for_an_edit_or_a_picture_too(kind: str) ->
     async with gateway(Echo(), wire, allowed=("8",)) as (made, app):
         await made.submit(said("better", 1, kind=kind))
         [(_, text)] = await wire.wait(1)
-        [denial] = await (await app.store.get()).auth.denied()
+        [denial] = await (await app.store.get()).auth.list_denied()
 
     assert "weft pair " in text
     assert (denial.sender, denial.count) == ("7", 1)
@@ -193,8 +193,8 @@ async def test_an_answer_that_was_being_sent_when_the_program_died_is_reported_n
     tmp_path: Path,
 ) -> None:
     async with await weft.open(tmp_path / "weft.db") as store:
-        await store.mailbox.put(Outbound(channel="telegram", conversation="7", text="Hello."))
-        await store.mailbox.due(10**12, ("telegram",))
+        await store.mailbox.enqueue(Outbound(channel="telegram", conversation="7", text="Hello."))
+        await store.mailbox.claim_due(10**12, ("telegram",))
 
     wire = Wire()
     async with gateway(Echo(), wire):
@@ -263,7 +263,7 @@ async def test_what_waits_for_a_place_stays_for_the_next_start() -> None:
         await asyncio.sleep(0)
         model.gate.set()
         await stopping
-        waiting = [each.message.text for each in await (await app.store.get()).mailbox.waiting()]
+        waiting = [each.message.text for each in await (await app.store.get()).mailbox.list_waiting()]
 
     assert (wire.sent, waiting) == ([("7", "echo one")], ["two"])
 
@@ -279,7 +279,7 @@ async def test_what_waits_in_its_conversation_when_the_program_ends_is_answered_
         await asyncio.sleep(0)
         model.gate.set()
         await stopping
-        waiting = [each.message.text for each in await (await app.store.get()).mailbox.waiting()]
+        waiting = [each.message.text for each in await (await app.store.get()).mailbox.list_waiting()]
         assert (wire.sent, waiting) == ([("7", "echo one")], ["two", "three"])
 
     later = Wire()
@@ -323,9 +323,9 @@ async def test_last_is_the_last_answer_also_after_the_session_was_closed() -> No
 async def test_who_is_killed_while_it_reports_what_is_doubtful_has_reported_it() -> None:
     app = await weft.connect(provider=Echo())
     post = (await app.store.get()).mailbox
-    await post.put(Outbound(channel="telegram", conversation="7", text="an answer"))
-    await post.due(9e9, ["telegram"])  # killed while it is sent
-    await post.doubtful(["telegram"], note=DOUBTFUL)  # and again, right behind this
+    await post.enqueue(Outbound(channel="telegram", conversation="7", text="an answer"))
+    await post.claim_due(9e9, ["telegram"])  # killed while it is sent
+    await post.fail_interrupted(["telegram"], note=DOUBTFUL)  # and again, right behind this
     await app.close()
 
     wire = Wire()

@@ -64,5 +64,5 @@ async def test_a_server_that_stops_learns_from_nothing_more() -> None:
         await asyncio.wait_for(learning, 30)
 
         store = await app.store.get()
-        assert len(await store.sessions.unlearned(9e9)) == 5, "what was broken off is learned from later"
+        assert len(await store.sessions.list_unlearned(9e9)) == 5, "what was broken off is learned from later"
     assert model.beside == 1

@@ -58,7 +58,7 @@ async def test_a_message_that_steers_is_read_before_the_next_round_and_answered_
         store = await app.store.get()
         (session,) = await store.sessions.list()
         log = [(m.role, m.content, m.origin) for m in await store.messages.all(session.id)]
-        waiting = await store.mailbox.waiting()
+        waiting = await store.mailbox.list_waiting()
 
     assert len(model.requests) == 2, "there was no turn of their own for them"
     assert waiting == []

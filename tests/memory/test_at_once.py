@@ -84,6 +84,33 @@ async def test_an_edit_that_could_not_be_written_is_not_shown_nor_written_later(
     await store.close()
 
 
+async def test_an_edit_that_fails_midway_is_neither_shown_nor_stored(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = MapSchema(fields=(weft.FieldDef(name="mood"), weft.FieldDef(name="pets", type="list")))
+    await store.memory.create_block("iris", "me", schema=schema)
+    document = await store.memory.get_block("iris", "me")
+    assert document is not None
+    document.set_field("mood", "calm")
+    document.append_to_list_field("pets", "cat")
+    await store.memory.persist_block("iris", "me")
+    text, history = document.render(), await store.memory.block_history("iris", "me")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr("weft.memory.blockdoc.set_fields", fail)  # an undo sets fields last
+    with pytest.raises(weft.StoreError, match="could not be undone"):
+        await store.memory.undo_block("iris", "me")
+    monkeypatch.undo()
+    await store.memory.persist_block("iris", "me")
+
+    assert document.render() == await store.memory.get_rendered_content("iris", "me") == text
+    assert await store.memory.block_history("iris", "me") == history
+    assert await store.memory.undo_block("iris", "me") is True
+    assert document.render() == ""
+
+
 async def test_two_programs_that_undo_at_once_take_back_two_changes(tmp_path: Path) -> None:
     async with await weft.open(tmp_path / "w.db") as one, await weft.open(tmp_path / "w.db") as two:
         await one.memory.create_block("iris", "notes")

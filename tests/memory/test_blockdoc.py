@@ -12,6 +12,7 @@ from weft.errors import LimitExceeded, StoreError
 from weft.memory.blockdoc import NO_VERSION
 from weft.memory.document import BlockDoc, Document
 from weft.memory.events import BlockChanged
+from weft.memory.permission import Rights
 from weft.types.memory import Permission
 from weft.types.schema import BlockSchema, FieldDef, MapSchema, TextSchema
 
@@ -109,7 +110,7 @@ def test_a_subscriber_may_write_and_an_interrupt_is_not_swallowed() -> None:
 def test_all_handles_of_a_block_see_one_document() -> None:
     block = BlockDoc(schema=TextSchema(), label="Notes")
     writer = Document(block, accessor="iris")
-    reader = Document(block, accessor="otto", permission=Permission.READ_ONLY)
+    reader = Document(block, Rights(Permission.READ_ONLY), accessor="otto")
 
     writer.set_text("seen at once")
 

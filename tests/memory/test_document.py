@@ -7,6 +7,7 @@ import pytest
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError
 from weft.memory.document import BlockDoc, Document
+from weft.memory.permission import Rights
 from weft.types.memory import Permission
 from weft.types.schema import (
     BlockSchema,
@@ -56,7 +57,7 @@ def document(
     consented: bool = False,
 ) -> Document:
     block = BlockDoc(schema=schema or TextSchema(), label="Notes", char_limit=char_limit)
-    return Document(block, permission=permission, consented=consented)
+    return Document(block, Rights(permission, consented))
 
 
 def block_of(doc: Document) -> BlockDoc:

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, WeftError
 from weft.memory.document import BlockDoc, Document
+from weft.memory.permission import Rights
 from weft.memory.schemas.log import stamped
 from weft.memory.schemas.registry import content_of, measure, render
 from weft.types.memory import Permission
@@ -177,7 +178,7 @@ class Replicas(RuleBasedStateMachine):
         self.undoable: tuple[bytes, bytes, Any, Any] | None = None
 
     def call(self, which: int, edit: Op, section: str | None, *, is_system: bool, consented: bool) -> Any:
-        document = Document(self.blocks[which], permission=self.permission, consented=consented)
+        document = Document(self.blocks[which], Rights(self.permission, consented))
         more = {} if section is None else {"section": section}
         return getattr(document, edit[0])(*edit[1], is_system=is_system, **more)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError
-from weft.memory.permission import MATRIX, Action, ConsentRequest, RefuseAll, check, needs_consent
+from weft.memory.permission import MATRIX, Action, ConsentRequest, RefuseAll, Rights, needs_consent
 from weft.types.memory import Permission
 
 ALLOWED = {
@@ -22,7 +22,7 @@ def allowed(
     action: Action, permission: Permission, *, consented: bool = False, is_system: bool = False
 ) -> bool:
     try:
-        check(action, permission=permission, label="notes", consented=consented, is_system=is_system)
+        Rights(permission, consented).check(action, "notes", is_system=is_system)
     except PermissionDenied:
         return False
     return True
@@ -57,7 +57,7 @@ def test_each_permission_allows_what_it_says_and_no_more(action: Action, permiss
 )
 def test_a_refusal_says_who_could_help(action: Action, permission: Permission, words: str) -> None:
     with pytest.raises(PermissionDenied) as caught:
-        check(action, permission=permission, label="notes")
+        Rights(permission).check(action, "notes")
 
     assert words in str(caught.value)
     assert f"'notes' has the permission {permission.value}" in str(caught.value)

@@ -131,7 +131,7 @@ async def test_another_embedder_starts_anew(store: SqliteBackend) -> None:
 
     other = Topics("two")
     assert await finder(store, other).catch_up() == 1
-    await store.vectors.keep("one", [(1, b"late")])
+    await store.vectors.save("one", [(1, b"late")])
 
     assert await hits(finder(store, other), "ship", VECTOR) == ["a boat"]
 
@@ -186,9 +186,9 @@ async def test_the_nearest_are_those_of_an_exact_look_at_all(vectors: list[list[
     store = SqliteBackend(":memory:")
     for number in range(len(vectors)):
         await store.archive.insert("iris", str(number))
-    items = await store.vectors.missing("exact", 100)
+    items = await store.vectors.list_missing("exact", 100)
     pack = struct.Struct("<8f").pack
-    await store.vectors.keep("exact", [(item, pack(*v)) for (item, _), v in zip(items, vectors, strict=True)])
+    await store.vectors.save("exact", [(item, pack(*v)) for (item, _), v in zip(items, vectors, strict=True)])
 
     near = await store.vectors.nearest(pack(*vectors[0]), IRIS, sources=tuple(SearchContentType), limit=3)
 

@@ -38,7 +38,7 @@ async def test_an_old_code_lets_nobody_in(store: SqliteBackend, monkeypatch: pyt
     with pytest.raises(weft.StoreError, match="15 minutes"):
         await store.auth.confirm_pairing(code)
 
-    assert await store.auth.paired() == []
+    assert await store.auth.list_paired() == []
 
 
 async def test_who_was_let_in_can_be_shut_out_again(store: SqliteBackend) -> None:
@@ -47,15 +47,15 @@ async def test_who_was_let_in_can_be_shut_out_again(store: SqliteBackend) -> Non
 
     assert await store.auth.unpair("telegram", "42") is True
     assert await store.auth.unpair("telegram", "42") is False
-    assert await store.auth.paired() == [Paired(channel="telegram", sender="43")]
+    assert await store.auth.list_paired() == [Paired(channel="telegram", sender="43")]
 
 
 async def test_a_token_ends_with_its_name_or_with_the_next_one(store: SqliteBackend) -> None:
-    old = await store.auth.new_token("phone")
-    new = await store.auth.new_token("phone")
+    old = await store.auth.create_token("phone")
+    new = await store.auth.create_token("phone")
 
-    assert await store.auth.whose_token(old) is None
-    assert await store.auth.whose_token(new) == "phone"
-    assert await store.auth.end_token("phone") is True
-    assert await store.auth.whose_token(new) is None
-    assert await store.auth.end_token("phone") is False
+    assert await store.auth.find_token_name(old) is None
+    assert await store.auth.find_token_name(new) == "phone"
+    assert await store.auth.revoke_token("phone") is True
+    assert await store.auth.find_token_name(new) is None
+    assert await store.auth.revoke_token("phone") is False

@@ -39,7 +39,7 @@ async def fill(store: weft.Store) -> str:
     await store.memory.create_block("iris", "events", schema=LogSchema(display_limit=3))
     await store.memory.share_block("iris", "events", "rose", weft.Permission.READ_ONLY)
     await store.memory.insert_archival("iris", "a note on the marlin", {"from": ["log", None, 1.5]})
-    await store.auth.new_token("phone")
+    await store.auth.create_token("phone")
     await store.auth.confirm_pairing(await store.auth.offer_pairing("telegram", "42"))
     await store.purge("what nobody ever said")
     receipt = (await weft.ContextBuilder().build("Hi")).receipt
@@ -52,7 +52,7 @@ async def fill(store: weft.Store) -> str:
     assert inbound is not None
     await store.mailbox.refuse(inbound, "not paired")
     seen = Seen(stream="notes", item="i", signature="1-2", digest="d", times=1, block_id="b")
-    await store.streams.begin("notes", "somewhere", "import", [Seen(stream="notes", item="i")])
+    await store.streams.start("notes", "somewhere", "import", [Seen(stream="notes", item="i")])
     await store.mailbox.receive(
         Inbound(
             channel="t",
@@ -65,8 +65,8 @@ async def fill(store: weft.Store) -> str:
         ),
         [seen],
     )
-    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
-    await store.turns.keep_result(session.id, "search", "all that was found")
+    await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.turns.save_result(session.id, "search", "all that was found")
     await store.messages.add_fold(session.id, Fold(last=2, text="a question about a marlin"))
     return session.id
 
@@ -95,8 +95,8 @@ async def test_a_round_trip_gives_the_same_bytes_and_the_same_store(
         assert await other.memory.redo_block("iris", "../no/tes '\"") is True
         assert await other.memory.get_rendered_content("iris", "../no/tes '\"") == "one two three"
         assert (await other.sessions.find_or_create("telegram", "c1", "42")).id == session
-        assert await other.mailbox.waiting() == await store.mailbox.waiting()
-        assert await other.streams.seen("notes", "somewhere") == await store.streams.seen(
+        assert await other.mailbox.list_waiting() == await store.mailbox.list_waiting()
+        assert await other.streams.find_seen("notes", "somewhere") == await store.streams.find_seen(
             "notes", "somewhere"
         )
     exported = {table.name for table in TABLES if table.exported}

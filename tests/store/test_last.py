@@ -353,12 +353,12 @@ async def _kept(store: SqliteBackend, info: BlockInfo, text: str) -> str:
     """A block with a text to be shown."""
     block = await store.blocks.create(info, _change(b"1"))
     kept = await _info(store, block)
-    await store.blocks.keep_rendered(kept, text, kept.version)
+    await store.blocks.save_rendered(kept, text, kept.version)
     return block
 
 
 async def _info(store: SqliteBackend, block: str) -> BlockInfo:
-    return next(info for info in await store.blocks.everyone() if info.id == block)
+    return next(info for info in await store.blocks.list_all() if info.id == block)
 
 
 async def test_a_blocks_changes_are_kept_in_order(store: SqliteBackend) -> None:
@@ -372,27 +372,27 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteBackend) -> None:
 
     version = await store.blocks.merge(block, 0, merge)
 
-    chain = await store.blocks.chain(block)
+    chain = await store.blocks.get_chain(block)
     assert seen == [b"1"]
     assert [update.blob for update in chain.updates] == [b"1", b"2"]
     assert chain.newest == version == (await _info(store, block)).version
     assert [entry.kind for entry in await store.blocks.history(block)] == ["edit", "edit"]
     assert await store.blocks.record(block, _change(b"3")) == (version + 1, version)
-    assert [update.blob for update in await store.blocks.since(block, version)] == [b"3"]
+    assert [update.blob for update in await store.blocks.list_since(block, version)] == [b"3"]
 
 
 async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(store: SqliteBackend) -> None:
     block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
     first = (await _info(store, block)).version
 
-    assert [info.label for info in await store.blocks.stale("iris")] == ["notes"]
-    await store.blocks.keep_rendered(await _info(store, block), "one", first)
-    assert await store.blocks.stale("iris") == []
+    assert [info.label for info in await store.blocks.list_stale("iris")] == ["notes"]
+    await store.blocks.save_rendered(await _info(store, block), "one", first)
+    assert await store.blocks.list_stale("iris") == []
     second, _ = await store.blocks.record(block, _change(b"2"))
-    assert [info.version for info in await store.blocks.stale(None)] == [second]
-    assert await store.blocks.stale("rose") == []
-    await store.blocks.keep_rendered(await _info(store, block), "one two", second)
-    await store.blocks.keep_rendered(await _info(store, block), "late", first)
+    assert [info.version for info in await store.blocks.list_stale(None)] == [second]
+    assert await store.blocks.list_stale("rose") == []
+    await store.blocks.save_rendered(await _info(store, block), "one two", second)
+    await store.blocks.save_rendered(await _info(store, block), "late", first)
 
     assert [shown.content for shown in await _shown(store, "iris")] == ["one two"]
     assert await _found(store, "two") == ["one two"]
@@ -403,10 +403,10 @@ async def test_a_snapshot_stands_for_the_changes_before_it(store: SqliteBackend)
     info = BlockInfo(id="", agent_id="iris", label="notes")
     block = await store.blocks.create(info, _change(b"1"))
     first = (await _info(store, block)).version
-    await store.blocks.keep_snapshot(await _info(store, block), first, b"all")
+    await store.blocks.save_snapshot(await _info(store, block), first, b"all")
     await store.blocks.merge(block, first, lambda moment: _change(b"2"))
 
-    chain = await store.blocks.chain(block)
+    chain = await store.blocks.get_chain(block)
 
     assert (chain.snapshot, chain.seq) == (b"all", first)
     assert [update.blob for update in chain.updates] == [b"2"]
@@ -446,7 +446,7 @@ async def test_a_shared_block_is_read_and_found_by_the_other_agent_and_no_third(
     assert (shown.label, shown.shared_from, shown.permission) == ("team", "iris", weft.Permission.APPEND)
     assert await _found(store, "tanks", owner="rose") == ["tanks"]
     assert await _found(store, "tanks", owner="lily") == []
-    assert [(one.owner, one.label) for one in await store.blocks.shared_with("rose")] == [("iris", "team")]
+    assert [(one.owner, one.label) for one in await store.blocks.list_shared("rose")] == [("iris", "team")]
     assert await store.blocks.unshare(block, "rose") is True
     assert await _shown(store, "rose") == []
     assert await _found(store, "tanks", owner="rose") == []

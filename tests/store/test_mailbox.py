@@ -17,7 +17,7 @@ def inbound(text: str = "hi", external_id: str = "1", channel: str = "telegram")
 
 
 async def out(store: weft.Store, now: float = LATER) -> list[str]:
-    return [delivery.message.text for delivery in await store.mailbox.due(now, ALL)]
+    return [delivery.message.text for delivery in await store.mailbox.claim_due(now, ALL)]
 
 
 async def test_a_message_that_comes_twice_is_taken_over_once(store: weft.Store) -> None:
@@ -27,7 +27,7 @@ async def test_a_message_that_comes_twice_is_taken_over_once(store: weft.Store) 
     assert await store.mailbox.receive(inbound(external_id="")) is not None
     assert await store.mailbox.receive(inbound(external_id="")) is not None, "without an id nothing is known"
 
-    assert len(await store.mailbox.waiting()) == 4
+    assert len(await store.mailbox.list_waiting()) == 4
 
 
 async def test_messages_wait_in_the_order_in_which_they_came(store: weft.Store, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ async def test_messages_wait_in_the_order_in_which_they_came(store: weft.Store, 
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        waiting = await again.mailbox.waiting()
+        waiting = await again.mailbox.list_waiting()
 
     assert [one.message.text for one in waiting] == ["m0", "m1", "m2", "m3", "m4"]
     assert waiting[0].message == inbound("m0", "0")
@@ -49,7 +49,7 @@ async def test_an_answer_ends_the_message_and_goes_out_once(store: weft.Store) -
     await store.mailbox.answer(inbox_id, "Hello.")
     await store.mailbox.answer(inbox_id, "Hello again.")
 
-    assert await store.mailbox.waiting() == []
+    assert await store.mailbox.list_waiting() == []
     assert await out(store) == ["Hello."]
     assert await out(store) == [], "it is being sent"
 
@@ -60,32 +60,32 @@ async def test_an_empty_answer_sends_nothing(store: weft.Store) -> None:
 
     await store.mailbox.answer(inbox_id, " ")
 
-    assert (await store.mailbox.waiting(), await out(store)) == ([], [])
+    assert (await store.mailbox.list_waiting(), await out(store)) == ([], [])
 
 
 async def test_what_did_not_arrive_is_tried_again_at_its_time(store: weft.Store) -> None:
-    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
-    [delivery] = await store.mailbox.due(LATER, ALL)
+    await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
+    [delivery] = await store.mailbox.claim_due(LATER, ALL)
 
-    await store.mailbox.again(delivery.id, LATER + 60)
+    await store.mailbox.reschedule(delivery.id, LATER + 60)
 
-    assert await store.mailbox.due(LATER, ALL) == []
-    [second] = await store.mailbox.due(LATER + 61, ALL)
+    assert await store.mailbox.claim_due(LATER, ALL) == []
+    [second] = await store.mailbox.claim_due(LATER + 61, ALL)
     assert (second.id, second.attempts) == (delivery.id, 2)
-    await store.mailbox.sent(second.id)
-    assert await store.mailbox.due(LATER + 99, ALL) == await store.mailbox.doubtful(ALL) == []
+    await store.mailbox.mark_sent(second.id)
+    assert await store.mailbox.claim_due(LATER + 99, ALL) == await store.mailbox.fail_interrupted(ALL) == []
 
 
 async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_once(
     store: weft.Store, tmp_path: Path
 ) -> None:
-    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
-    await store.mailbox.due(LATER, ALL)
+    await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.mailbox.claim_due(LATER, ALL)
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        assert [one.message.text for one in await again.mailbox.doubtful(ALL)] == ["Hello."]
-        assert await again.mailbox.doubtful(ALL) == await again.mailbox.due(LATER, ALL) == []
+        assert [one.message.text for one in await again.mailbox.fail_interrupted(ALL)] == ["Hello."]
+        assert await again.mailbox.fail_interrupted(ALL) == await again.mailbox.claim_due(LATER, ALL) == []
 
 
 async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_is_not(
@@ -96,27 +96,27 @@ async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_i
 
     await store.mailbox.refuse(inbox_id, "not paired")
 
-    [denial] = await store.auth.denied()
+    [denial] = await store.auth.list_denied()
     assert (denial.channel, denial.sender, denial.why, denial.count) == ("telegram", "7", "not paired", 1)
-    assert await store.mailbox.waiting() == []
+    assert await store.mailbox.list_waiting() == []
     assert sql("select text from inbox") == [(None,)]
 
 
 async def test_what_never_arrives_stays_readable(store: weft.Store, sql: Callable[..., Any]) -> None:
-    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
-    [delivery] = await store.mailbox.due(LATER, ALL)
+    await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
+    [delivery] = await store.mailbox.claim_due(LATER, ALL)
 
-    await store.mailbox.undeliverable(delivery.id)
+    await store.mailbox.mark_failed(delivery.id)
 
     assert sql("select state, text from outbox") == [("failed", "Hello.")]
-    assert await store.mailbox.due(LATER, ALL) == []
+    assert await store.mailbox.claim_due(LATER, ALL) == []
 
 
 async def test_only_what_goes_over_these_channels_is_taken(store: weft.Store) -> None:
-    await store.mailbox.put(Outbound(channel="t", conversation="c", text="Hello."))
+    await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
 
-    assert await store.mailbox.due(LATER, ("telegram",)) == []
-    assert len(await store.mailbox.due(LATER, ("t",))) == 1
+    assert await store.mailbox.claim_due(LATER, ("telegram",)) == []
+    assert len(await store.mailbox.claim_due(LATER, ("t",))) == 1
 
 
 async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_delivered_is_not(
@@ -127,8 +127,8 @@ async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_deliver
         inbox_id = await store.mailbox.receive(inbound(text, str(number)))
         if text != "waits":
             await store.mailbox.answer(inbox_id or "", f"answer to {text}")
-            [delivery] = await store.mailbox.due(LATER, ALL)
-            await (store.mailbox.sent if text == "told" else store.mailbox.undeliverable)(delivery.id)
+            [delivery] = await store.mailbox.claim_due(LATER, ALL)
+            await (store.mailbox.mark_sent if text == "told" else store.mailbox.mark_failed)(delivery.id)
     refused = await store.mailbox.receive(inbound("let me in", "9"))
     await store.mailbox.refuse(refused or "", "not paired")
 
@@ -136,10 +136,10 @@ async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_deliver
         "select (select count(*) from inbox), (select count(*) from outbox), (select count(*) from denials)"
     )
 
-    await store.mailbox.tidy(now + 29 * 86_400)
+    await store.mailbox.delete_old(now + 29 * 86_400)
     assert sql(counts) == [(4, 2, 1)]
-    await store.mailbox.tidy(now + 31 * 86_400)
+    await store.mailbox.delete_old(now + 31 * 86_400)
     assert sql(counts) == [(1, 1, 1)]
-    assert [waiting.message.text for waiting in await store.mailbox.waiting()] == ["waits"]
-    await store.mailbox.tidy(now + 366 * 86_400)
+    assert [waiting.message.text for waiting in await store.mailbox.list_waiting()] == ["waits"]
+    await store.mailbox.delete_old(now + 366 * 86_400)
     assert sql(counts) == [(1, 1, 0)]

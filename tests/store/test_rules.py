@@ -9,14 +9,14 @@ import pytest
 import weft
 from weft.store.rules import (
     DueTask,
-    activity,
     check_fact,
     check_task,
+    describe_changes,
     fire,
     in_zone,
     is_interrupted,
+    ordered_task,
     retry_at,
-    task_of,
 )
 from weft.types.envelope import Inbound, Outbound
 
@@ -54,7 +54,7 @@ def test_an_action_becomes_a_message_for_the_assistant_only_where_it_acts() -> N
     assert isinstance(order, Inbound)
     assert (order.sender, order.kind, order.origin) == ("7", "notice", "agent")
     assert order.text.endswith(" tea")
-    assert task_of(order.external_id) == "t1"
+    assert ordered_task(order.external_id) == "t1"
     assert elsewhere == Outbound(channel="telegram", conversation="c7", text="⏰ tea")
 
 
@@ -74,9 +74,9 @@ def test_a_task_whose_time_makes_no_sense_does_not_fire(changes: dict[str, str])
 
 
 def test_only_messages_of_tasks_name_one() -> None:
-    assert task_of("task:abc:1.0:0") == "abc"
-    assert task_of("42") is None
-    assert task_of("") is None
+    assert ordered_task("task:abc:1.0:0") == "abc"
+    assert ordered_task("42") is None
+    assert ordered_task("") is None
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_same_change_several_times_in_a_row_is_one_entry() -> None:
     changes = [(DUE, "iris", "edit", "boat", "b1")] * 3
     changes += [(DUE, "system", "undo", "boat", "b1"), (DUE, "iris", "edit", "boat", "b1")]
 
-    entries = activity(changes)
+    entries = describe_changes(changes)
 
     assert [(entry.agent, entry.text) for entry in entries] == [
         ("iris", "changed the block 'boat' 3 times"),

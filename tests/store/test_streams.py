@@ -22,33 +22,33 @@ def notice(rest: str = "1") -> Inbound:
 
 
 async def test_nothing_is_known_before_the_first_look_or_of_another_place(store: weft.Store) -> None:
-    assert await store.streams.seen("notes", "here") is None
+    assert await store.streams.find_seen("notes", "here") is None
 
-    await store.streams.begin("notes", "here", "import", [])
+    await store.streams.start("notes", "here", "import", [])
 
-    assert await store.streams.seen("notes", "here") == {}
-    assert await store.streams.seen("notes", "there") is None
-    assert await store.streams.seen("other", "here") is None
+    assert await store.streams.find_seen("notes", "here") == {}
+    assert await store.streams.find_seen("notes", "there") is None
+    assert await store.streams.find_seen("other", "here") is None
 
 
 async def test_a_notice_is_kept_with_what_it_tells_and_comes_back_as_it_was(
     store: weft.Store, tmp_path: Path
 ) -> None:
-    await store.streams.begin("notes", "here", "import", [])
+    await store.streams.start("notes", "here", "import", [])
     assert await store.mailbox.receive(notice(), [ONE]) is not None
     assert await store.mailbox.receive(notice(), [ONE]) is None
     await store.close()
 
     async with await weft.open(tmp_path / "weft.db") as again:
-        assert [one.message for one in await again.mailbox.waiting()] == [notice()]
-        assert await again.streams.seen("notes", "here") == {"one": ONE}
+        assert [one.message for one in await again.mailbox.list_waiting()] == [notice()]
+        assert await again.streams.find_seen("notes", "here") == {"one": ONE}
 
 
 async def test_a_stream_that_begins_anew_forgets_what_was_but_counts_on(store: weft.Store) -> None:
-    await store.streams.begin("notes", "here", "import", [ONE])
-    await store.streams.begin("notes", "there", "import", [])
+    await store.streams.start("notes", "here", "import", [ONE])
+    await store.streams.start("notes", "there", "import", [])
 
-    [seen] = (await store.streams.seen("notes", "there") or {}).values()
+    [seen] = (await store.streams.find_seen("notes", "there") or {}).values()
 
     assert (seen.signature, seen.digest, seen.times, seen.block_id) == ("", "", 1, "b1")
 
@@ -57,19 +57,19 @@ async def test_a_stream_waits_while_one_of_its_own_notices_does(store: weft.Stor
     inbox_id = await store.mailbox.receive(notice())
     assert inbox_id is not None
 
-    assert await store.streams.is_waiting("notes")
-    assert not await store.streams.is_waiting("note")
+    assert await store.streams.has_open_notice("notes")
+    assert not await store.streams.has_open_notice("note")
     await store.mailbox.answer(inbox_id, "Noted.")
-    assert not await store.streams.is_waiting("notes")
+    assert not await store.streams.has_open_notice("notes")
 
 
 async def test_the_blocks_that_were_written_longest_ago_are_named_first(store: weft.Store) -> None:
     items = [Seen(stream="notes", item=str(n), times=1, block_id=f"b{n}") for n in range(4)]
-    await store.streams.begin("notes", "here", "import", [])
+    await store.streams.start("notes", "here", "import", [])
     for one in (*items, Seen(stream="notes", item="0", times=2, block_id="b0")):
         await store.streams.save([one])
     await store.streams.save([Seen(stream="notes", item="1", signature="touched", times=1, block_id="b1")])
 
-    assert await store.streams.oldest_blocks("notes", 2) == ["b2", "b1"]
+    assert await store.streams.list_oldest_blocks("notes", 2) == ["b2", "b1"]
     await store.streams.forget_block("b1")
-    assert await store.streams.oldest_blocks("notes", 2) == ["b2"]
+    assert await store.streams.list_oldest_blocks("notes", 2) == ["b2"]

@@ -30,9 +30,9 @@ async def add(store: weft.Store, due: str, repeat: str = "once", text: str = "wa
 async def told(store: weft.Store, now: datetime) -> list[str]:
     await store.tasks.fire(now.timestamp())
     texts = []
-    while due := await store.mailbox.due(END, ALL):
+    while due := await store.mailbox.claim_due(END, ALL):
         for delivery in due:
-            await store.mailbox.sent(delivery.id)
+            await store.mailbox.mark_sent(delivery.id)
             texts.append(delivery.message.text)
     return texts
 

@@ -58,7 +58,7 @@ async def test_what_cannot_be_appended_leaves_the_turn_open(store: weft.Store) -
 async def test_a_running_turn_of_a_living_process_is_not_interrupted(store: weft.Store) -> None:
     await store.turns.begin(await session(store), "hi")
 
-    assert await store.turns.interrupted() == []
+    assert await store.turns.list_interrupted() == []
 
 
 async def test_the_message_of_a_failed_turn_stays_readable(
@@ -72,17 +72,17 @@ async def test_the_message_of_a_failed_turn_stays_readable(
 
 
 async def test_what_a_model_said_of_its_tokens_is_remembered(store: weft.Store) -> None:
-    assert await store.turns.ratio("small") is None
+    assert await store.turns.find_ratio("small") is None
 
     turn = await store.turns.begin(await session(store), "hi")
     await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
 
-    assert await store.turns.ratio("small") == 1.25
+    assert await store.turns.find_ratio("small") == 1.25
 
 
 async def test_a_long_result_is_read_in_parts_and_only_in_its_session(store: weft.Store) -> None:
     own = await session(store)
-    kept = await store.turns.keep_result(own, "search", "äbcdef")
+    kept = await store.turns.save_result(own, "search", "äbcdef")
 
     assert await store.turns.read_result(own, kept, 0, 2) == ("äb", 6)
     assert await store.turns.read_result(own, kept, 4, 10) == ("ef", 6)
@@ -94,7 +94,7 @@ async def test_a_purge_reaches_turns_steps_and_results(store: weft.Store, tmp_pa
     own = await session(store)
     await store.turns.fail(await store.turns.begin(own, "my pin is 4711"), "pin 4711 is wrong")
     await store.turns.step(await store.turns.begin(own, "again 4711"), assistant('"4711"'))
-    await store.turns.keep_result(own, "search", "4711 found")
+    await store.turns.save_result(own, "search", "4711 found")
 
     assert await store.purge("4711") == 5
 
@@ -162,7 +162,7 @@ def test_a_process_is_known_by_more_than_its_number() -> None:
 
 async def test_a_long_result_can_be_read_past_a_nul(store: weft.Store) -> None:
     place = await session(store)
-    result = await store.turns.keep_result(place, "dump", "abc\0def")
+    result = await store.turns.save_result(place, "dump", "abc\0def")
 
     assert await store.turns.read_result(place, result, 2, 10) == ("c\ufffddef", 7)
 
@@ -189,11 +189,11 @@ async def test_a_message_that_became_part_of_a_turn_needs_no_answer_of_its_own(s
 
     await store.turns.step(turn, user("also this"), inbox_ids=[second])
 
-    assert await store.mailbox.waiting() == []
+    assert await store.mailbox.list_waiting() == []
     await store.turns.finish(
         turn, RECEIPT, user("begin"), user("also this"), assistant("Both."), reply="Both."
     )
-    [sent] = await store.mailbox.due(9e9, ("telegram",))
+    [sent] = await store.mailbox.claim_due(9e9, ("telegram",))
     assert sent.message.text == "Both."
 
 

@@ -149,7 +149,7 @@ async def test_only_the_callers_own_conversations_are_searched(store: weft.Store
 async def test_a_cut_result_is_read_on(store: weft.Store) -> None:
     session = await store.sessions.find_or_create("app", "c", "me")
     caller = weft.Caller(session_id=session.id)
-    kept = await store.turns.keep_result(session.id, "search", "x" * 20_000 + "the end")
+    kept = await store.turns.save_result(session.id, "search", "x" * 20_000 + "the end")
 
     first = await run(store, "read_result", caller, id=kept)
     rest = await run(store, "read_result", caller, id=kept, offset=16_000)
@@ -160,7 +160,7 @@ async def test_a_cut_result_is_read_on(store: weft.Store) -> None:
 
 async def test_a_page_of_a_result_is_never_cut_itself(store: weft.Store) -> None:
     session = await store.sessions.find_or_create("app", "c", "me")
-    kept = await store.turns.keep_result(session.id, "search", "x" * 5000)
+    kept = await store.turns.save_result(session.id, "search", "x" * 5000)
     [read] = result_tools(store.turns, max_chars=1000)
 
     page = await read.run({"id": kept}, weft.Caller(session_id=session.id))

@@ -233,7 +233,7 @@ async def test_an_error_of_the_provider_leaves_nothing_in_the_log(store: weft.St
     with pytest.raises(weft.ProviderError, match="busy"):
         await run(await turn(provider, store))
     assert await said(store) == []
-    assert await store.turns.interrupted() == []
+    assert await store.turns.list_interrupted() == []
 
     await run(await turn(provider, store), "again")
 
@@ -291,7 +291,7 @@ async def test_a_turn_that_is_given_up_ends_the_stream_and_keeps_what_was_said(s
 
     assert provider.closed
     assert await said(store) == [("user", "hi"), ("assistant", f"Hel\n\n{CANCELLED}")]
-    assert await store.turns.interrupted() == []
+    assert await store.turns.list_interrupted() == []
 
 
 async def test_a_cancelled_task_ends_its_tools_and_keeps_what_was_done(store: weft.Store) -> None:

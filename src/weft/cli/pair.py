@@ -35,7 +35,7 @@ def pair(
         paired = with_store(lambda store: store.auth.confirm_pairing(code))
         out.print(f"{paired.channel}:{paired.sender} may come in.")
     else:
-        known = with_store(lambda store: store.auth.paired())
+        known = with_store(lambda store: store.auth.list_paired())
         if as_json:
             typer.echo(json.dumps([asdict(one) for one in known], ensure_ascii=False))
             return
@@ -44,7 +44,7 @@ def pair(
 
 
 def _show_denied(*, as_json: bool) -> None:
-    rows = with_store(lambda store: store.auth.denied())
+    rows = with_store(lambda store: store.auth.list_denied())
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], ensure_ascii=False, default=str))
         return

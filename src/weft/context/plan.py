@@ -91,7 +91,7 @@ def plan(materials: Materials) -> ContextPlan:
     """Decide what is shown within the limits.
 
     Raises:
-        BudgetExceeded: what must be shown is too large, and the recipe does not send it all the same.
+        BudgetExceeded: what must be shown is too large, and the recipe does not send it even so.
     """
     spec = materials.spec
     recipe, limits = spec.recipe, spec.limits
@@ -314,7 +314,7 @@ def _overflowing(draft: ContextPlan) -> ContextPlan:
 
 
 def visible_history(decided: ContextPlan) -> tuple[Message, ...]:
-    """Return the messages of the window, behind the summary of those that were folded."""
+    """Return the messages of the window, after the summary of those that were folded."""
     summary = decided.materials.summary
     return (*((summary,) if summary else ()), *decided.window.messages(decided.cut))
 

@@ -15,7 +15,7 @@ from weft.types.section import Origin, Piece, Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
 _ENOUGH = 200
-"""Below so many tokens, the framing of a request says more about a count than its text."""
+"""In a request with fewer tokens, the framing weighs more in a provider's count than the text."""
 _TOO_FEW = 0.6
 """No vocabulary needs less than this share of our tokens for a text: a lower count means lost text."""
 _TOO_MANY = 12.0

@@ -1,7 +1,7 @@
 """Windows: the newest part of a history.
 
-A window may begin only at a cut: never between a tool call and its results, and, where the recipe counts in
-exchanges, only at a message of the user.
+A cut is a position at which a window may begin. It is never between a tool call and its results. Where the
+recipe counts in exchanges, it is always at a message of the user.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from weft.types.session import Entry, Tail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The loaded end of a history with every position where it may begin.
+    """The loaded end of a history, and its cuts.
 
-    `costs[i]` is the price of beginning at `cuts[i]`; the last cut shows nothing. `first` is the index of the
-    earliest cut within the recipe's own limits, and `limited_by` names the limit. A history that is never cut
-    has one cut, at its beginning. `excluded` has positions that no window shows.
+    `costs[i]` is the price of the messages from `cuts[i]` on. The last cut is past the end: a window there
+    shows nothing. `first` is the index of the earliest cut within the recipe's own limits, and `limited_by`
+    names the limit. A history that must not be cut has one cut only. No window shows the positions in
+    `excluded`.
     """
 
     tail: Tail
@@ -34,9 +35,9 @@ class Window:
     excluded: frozenset[int] = frozenset()
 
     def cut_within(self, budget: int, *, after: int) -> int:
-        """Return the earliest cut, not before `after`, whose window costs no more than the budget.
+        """Return the index of the earliest cut, not before `after`, whose window is within the budget.
 
-        With a budget below zero this is the last cut, which shows nothing.
+        For a budget below zero it is that of the last cut, which shows nothing.
         """
         affordable = bisect_left(self.costs, -budget, key=lambda cost: -cost)
         return max(after, min(affordable, len(self.cuts) - 1))
@@ -56,7 +57,7 @@ class Window:
 def open_window(
     tail: Tail, rule: HistoryRule, *, history_tokens: int | None = None, per_message: int = 0
 ) -> Window:
-    """Find every cut of a history, and the first one within the recipe's own limits."""
+    """Open a window: find all cuts of a history, and the first one within the recipe's own limits."""
     cuts = _cuts(tail, rule)
     prices = [entry.tokens + per_message for entry in tail.entries]
     from_end = [0, *accumulate(reversed(prices))]
@@ -66,17 +67,14 @@ def open_window(
         over = _over(tail, rule, limit, total_tokens=from_end[-1] + tail.tokens_before)
         return _truncated(_without_incomplete(window, prices), rule, limit, over) if over else window
     limited = _limited(window, rule.max_messages, limit)
-    return _uncuttable(limited) if rule.strategy == "none" else limited
-
-
-def _uncuttable(window: Window) -> Window:
-    """Leave only the cut at `first`, so that no budget can shorten the window."""
-    at = window.first
-    return replace(window, cuts=window.cuts[at : at + 1], costs=window.costs[at : at + 1], first=0)
+    if rule.strategy != "none":
+        return limited
+    only = slice(limited.first, limited.first + 1)  # with one cut, no budget can shorten the window
+    return replace(limited, cuts=limited.cuts[only], costs=limited.costs[only], first=0)
 
 
 def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -> Window:
-    """Limit a window to a number of messages and of tokens."""
+    """Set the first cut of a window, so that it has at most this many messages and tokens."""
     first, why = 0, ""
     if max_messages is not None:
         beyond = len(window.tail.entries) - max_messages
@@ -90,7 +88,7 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
 
 
 def _over(tail: Tail, rule: HistoryRule, max_tokens: int | None, *, total_tokens: int) -> str:
-    """Name the limit that a history exceeds; empty if it is within all."""
+    """Return the name of the limit that a history exceeds; empty if it exceeds none."""
     total = len(tail.entries) + tail.messages_before - tail.messages_folded
     if rule.max_messages is not None and total > rule.max_messages:
         return f"{rule.max_messages} messages"
@@ -100,7 +98,8 @@ def _over(tail: Tail, rule: HistoryRule, max_tokens: int | None, *, total_tokens
 def _truncated(window: Window, rule: HistoryRule, max_tokens: int | None, over: str) -> Window:
     """Limit a window to the newest exchanges, at least one.
 
-    It is cut to two thirds of the token limit: with room to grow, not every turn cuts again.
+    The window is cut to two thirds of the token limit. It has room to grow then, so that the next turn need
+    not cut it again.
     """
     keep = rule.keep_recent if rule.max_messages is None else min(rule.keep_recent, rule.max_messages)
     cut = _limited(window, keep, None if max_tokens is None else max_tokens * 2 // 3)
@@ -146,9 +145,9 @@ def _cuts(tail: Tail, rule: HistoryRule) -> tuple[int, ...]:
 
 
 def _inside_calls(entries: Sequence[Entry]) -> AbstractSet[int]:
-    """Return the positions behind a call, up to its last result: no cut may fall there.
+    """Return the positions after a call, up to its last result: none of them is a cut.
 
-    A result without its call belongs to a call before the loaded messages: no window begins with it.
+    A result without its call belongs to a call before the loaded messages. It is no cut either.
     """
     calls: dict[str, int] = {}
     last_result: dict[int, int] = {}

@@ -54,10 +54,10 @@ async def take_reminders(store: Store, channel: str) -> list[str]:
     A reminder that another process was showing when it ended is returned again: nobody may have read it.
     """
     await store.tasks.fire(time.time(), channels=(channel,))
-    texts = [delivery.message.text for delivery in await store.mailbox.doubtful((channel,))]
-    while due := await store.mailbox.due(time.time(), (channel,)):
+    texts = [delivery.message.text for delivery in await store.mailbox.fail_interrupted((channel,))]
+    while due := await store.mailbox.claim_due(time.time(), (channel,)):
         for delivery in due:
-            await store.mailbox.sent(delivery.id)
+            await store.mailbox.mark_sent(delivery.id)
             texts.append(delivery.message.text)
     return texts
 
@@ -65,7 +65,7 @@ async def take_reminders(store: Store, channel: str) -> list[str]:
 async def delete_old_mail(store: LazyStore, stopped: asyncio.Event) -> None:
     """Delete old inbox and outbox rows once a day, until `stopped`."""
     while not stopped.is_set():
-        await (await store.get()).mailbox.tidy(time.time())
+        await (await store.get()).mailbox.delete_old(time.time())
         await pause(stopped, _DAY)
 
 
@@ -82,7 +82,7 @@ async def learn_from_idle(engine: Engine, settings: LearnSettings, stopped: asyn
 
 async def idle_sessions(engine: Engine, settings: LearnSettings) -> Sequence[Session]:
     before = time.time() - settings.idle_minutes * 60
-    return await (await engine.store.get()).sessions.unlearned(before)
+    return await (await engine.store.get()).sessions.list_unlearned(before)
 
 
 async def learn_from(engine: Engine, session: Session, settings: LearnSettings | None = None) -> None:

@@ -58,7 +58,7 @@ class Deliveries:
         """Begin to send what is due. Returns how many messages that is."""
         store = await self._store.get()
         async with self._looking:
-            due = await store.mailbox.due(time.time(), self._channels, busy=self._busy)
+            due = await store.mailbox.claim_due(time.time(), self._channels, busy=self._busy)
             for delivery in due:
                 self._send_soon(delivery)
         return len(due)
@@ -78,7 +78,7 @@ class Deliveries:
             _log.warning("the outcome of a delivery could not be stored: %s", error)
         except Exception:  # noqa: BLE001 - one answer must not take the others with it
             _log.exception("an answer could not be delivered")
-            await (await self._store.get()).mailbox.undeliverable(delivery.id)
+            await (await self._store.get()).mailbox.mark_failed(delivery.id)
         finally:
             self._busy.discard((delivery.message.channel, delivery.message.conversation))
             self.look()
@@ -93,12 +93,12 @@ class Deliveries:
             wait = error.retry
             if error.doubtful:
                 _log.warning("nobody knows whether an answer arrived: %s", error)
-                await post.undeliverable(delivery.id, note=DOUBTFUL)
+                await post.mark_failed(delivery.id, note=DOUBTFUL)
             elif wait is None or delivery.attempts >= self._settings.attempts:
                 _log.error("an answer could not be delivered: %s", error)
-                await post.undeliverable(delivery.id)
+                await post.mark_failed(delivery.id)
             else:
                 at = time.time() + wait * 2 ** (delivery.attempts - 1)
-                await post.again(delivery.id, at, arrived=error.arrived)
+                await post.reschedule(delivery.id, at, arrived=error.arrived)
         else:
-            await post.sent(delivery.id)
+            await post.mark_sent(delivery.id)

@@ -83,13 +83,13 @@ class Dispatcher:
         """Go on after a restart: report what was interrupted, answer what waits, send what is due."""
         store = await self._assistant.store.get()
         await self._assistant.interrupted()
-        await store.mailbox.doubtful(self._channels, note=DOUBTFUL)
+        await store.mailbox.fail_interrupted(self._channels, note=DOUBTFUL)
         await self.look_again()
 
     async def look_again(self) -> None:
         """Take up what somebody else put into the inbox or the outbox."""
         store = await self._assistant.store.get()
-        for waiting in await store.mailbox.waiting():
+        for waiting in await store.mailbox.list_waiting():
             self._take_up(waiting)
         self._deliveries.look()
 
@@ -186,7 +186,7 @@ class Dispatcher:
         code = await store.auth.offer_pairing(message.channel, message.sender)
         text = STRANGER.format(code=code)
         reply = Outbound(channel=message.channel, conversation=message.conversation, text=text)
-        await store.mailbox.put(reply)
+        await store.mailbox.enqueue(reply)
         self._deliveries.look()
 
     async def _answer(self, waiting: Waiting, text: str) -> None:

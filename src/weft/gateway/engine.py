@@ -201,7 +201,7 @@ class Engine:
         """Return a model with what its server says of it and what was learned of its tokens."""
         info = await describe(provider)
         if info.id not in self._ratios and store is not None:
-            self._ratios[info.id] = await store.turns.ratio(info.id) or info.tokens_ratio
+            self._ratios[info.id] = await store.turns.find_ratio(info.id) or info.tokens_ratio
         return replace(info, tokens_ratio=self._ratios.get(info.id, info.tokens_ratio))
 
     def _reason(self, provider: Provider) -> str:

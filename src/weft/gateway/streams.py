@@ -183,12 +183,12 @@ class Stream:
             WeftError: the look failed; what was not submitted comes with the next one.
         """
         name, store = self.settings.name, await self._store.get()
-        if await store.streams.is_waiting(name):
+        if await store.streams.has_open_notice(name):
             return 0
-        known = await store.streams.seen(name, self._address)
+        known = await store.streams.find_seen(name, self._address)
         items = await self._source.look(known)
         if known is None:
-            await store.streams.begin(name, self._address, self.origin, [item.seen for item in items])
+            await store.streams.start(name, self._address, self.origin, [item.seen for item in items])
         elif silent := [item.seen for item in items if not item.sentence]:
             await store.streams.save(silent)
         count = await self._notify(store, [item for item in items if item.sentence])
@@ -267,7 +267,7 @@ class Stream:
         return tuple(blocks[label].id for label in self.settings.blocks if label in blocks)
 
     async def _delete_oldest_blocks(self, store: Store) -> None:
-        old = set(await store.streams.oldest_blocks(self.settings.name, MOST_BLOCKS))
+        old = set(await store.streams.list_oldest_blocks(self.settings.name, MOST_BLOCKS))
         if not old:
             return
         for info in await store.memory.list_blocks(AGENT):

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from weft.errors import StoreError
 from weft.memory.cache import BlockCache, LoadedBlock
 from weft.memory.document import Document
-from weft.memory.permission import Action, Consent, ConsentRequest, check, needs_consent
+from weft.memory.permission import Action, Consent, ConsentRequest, Rights, needs_consent
 from weft.store.base import BlockRows
 from weft.types.memory import BlockInfo, BlockType, Permission
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A block, and what one agent may do with it."""
+def document_of(block: LoadedBlock, agent_id: str, permission: Permission) -> Document:
+    """Return a handle on a block for an agent that has this permission."""
+    return Document(block.doc, _rights(block.info, permission), accessor=agent_id, loaded=block)
 
-    info: BlockInfo
-    permission: Permission
 
-    @property
-    def append_only(self) -> bool:
-        return self.info.block_type is BlockType.LOG
-
-    def document(self, block: LoadedBlock, accessor: str, *, consented: bool = False) -> Document:
-        return Document(
-            block.doc,
-            accessor=accessor,
-            permission=self.permission,
-            consented=consented,
-            append_only=self.append_only,
-            loaded=block,
-        )
+def _rights(info: BlockInfo, permission: Permission) -> Rights:
+    return Rights(permission, append_only=info.block_type is BlockType.LOG)
 
 
 class BlockAccess:
@@ -40,21 +27,16 @@ class BlockAccess:
     def __init__(self, rows: BlockRows, cache: BlockCache, consent: Consent) -> None:
         self._rows, self._cache, self._consent = rows, cache, consent
 
-    async def find(self, agent_id: str, label: str) -> Grant | None:
-        """Return the agent's own block of that label, or None."""
-        info = await self._rows.find(agent_id, label)
-        return None if info is None else Grant(info, info.permission)
-
-    async def get(self, agent_id: str, label: str) -> Grant:
+    async def get(self, agent_id: str, label: str) -> BlockInfo:
         """Return the agent's own block of that label.
 
         Raises:
             StoreError: the agent has no such block.
         """
-        grant = await self.find(agent_id, label)
-        if grant is None:
+        info = await self._rows.find(agent_id, label)
+        if info is None:
             raise StoreError(f"{agent_id!r} has no block {label!r}: create it first.")
-        return grant
+        return info
 
     async def open(
         self, agent_id: str, label: str, action: Action, *, is_system: bool
@@ -64,34 +46,25 @@ class BlockAccess:
         Raises:
             PermissionDenied: the agent may not do this.
         """
-        grant = await self.get(agent_id, label)
-        consented = await self.authorize(
-            action, grant, agent_id, append_only=grant.append_only, is_system=is_system
-        )
-        block = await self._cache.find(grant.info)
-        return block, grant.document(block, agent_id, consented=consented)
+        info = await self.get(agent_id, label)
+        rights = _rights(info, info.permission)
+        rights = await self.authorize(action, info, rights, is_system=is_system)
+        block = await self._cache.find(info)
+        return block, Document(block.doc, rights, accessor=agent_id, loaded=block)
 
-    async def authorize(
-        self, action: Action, grant: Grant, agent_id: str, *, is_system: bool, append_only: bool = False
-    ) -> bool:
-        """Check that an action is allowed, and ask for consent if needed. Returns whether there was consent.
+    async def authorize(self, action: Action, info: BlockInfo, rights: Rights, *, is_system: bool) -> Rights:
+        """Check that the owner of a block may do this, and ask for consent if needed.
+
+        Returns the rights, with the consent.
 
         Raises:
             PermissionDenied: the agent may not do this.
         """
-        consented = False
-        is_hopeless = append_only and action is Action.OVERWRITE
-        if not is_system and not is_hopeless and needs_consent(action, grant.permission):
+        is_hopeless = rights.append_only and action is Action.OVERWRITE
+        if not is_system and not is_hopeless and needs_consent(action, rights.permission):
             request = ConsentRequest(
-                label=grant.info.label, action=action, permission=grant.permission, agent_id=agent_id
+                label=info.label, action=action, permission=rights.permission, agent_id=info.agent_id
             )
-            consented = await self._consent.ask(request)
-        check(
-            action,
-            permission=grant.permission,
-            label=grant.info.label,
-            consented=consented,
-            append_only=append_only,
-            is_system=is_system,
-        )
-        return consented
+            rights = replace(rights, consented=await self._consent.ask(request))
+        rights.check(action, info.label, is_system=is_system)
+        return rights

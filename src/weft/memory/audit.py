@@ -25,7 +25,7 @@ from weft.types.tokenize import is_unspaced, pairs, words
 Kind = Literal["secret", "instruction", "contradiction", "stale", "duplicate", "near_duplicate", "near_limit"]
 SHORTEST_TEXT, SHORTEST_LINE, FEWEST_WORDS = 8, 20, 6
 MAX_COMPARED = 256
-"""With how many texts that share one of its rarest words a text is compared: it keeps an audit linear."""
+"""The most texts with a rare word in common that a text is compared with, so that an audit stays linear."""
 STALE_AFTER, PAST_AFTER = timedelta(days=30), timedelta(days=7)
 _REMOVE = {"block": "delete", "fact": "forget", "note": "unarchive", "summary": "forget-summary"}
 
@@ -58,7 +58,7 @@ _DATES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something to mend: a sentence that says what and where, and the command line that mends it."""
+    """Something to mend: a sentence with the problem and its place, and the command that mends it."""
 
     kind: Kind
     what: str
@@ -126,7 +126,7 @@ class _Voice:
 
 
 def secrets_of(item: Remembered) -> list[str]:
-    """Return the secrets in a text and its names: a fact `wifi password` says what its value is."""
+    """Return the secrets in a text and its name: the key `wifi password` reveals what its value is."""
     return secrets_in(f"{item.owner}\n{item.name}: {item.text}")
 
 

@@ -14,28 +14,23 @@ from weft.store.base import Recall
 class Store(Lasting, Protocol):
     """Everything that lasts. Close it when done, or use it with `async with`."""
 
-    @property
-    def memory(self) -> MemoryStore: ...
+    memory: MemoryStore
+    finder: Finder
 
     @property
     def recall(self) -> Recall: ...
 
-    @property
-    def finder(self) -> Finder: ...
-
     async def audit(self) -> list[Finding]:
         """Return what is wrong with what is remembered, each with the command that mends it."""
-        ...
 
     async def purge(self, text: str) -> int:
         """Overwrite a text for good, wherever it is stored: in the log, the index, blocks with their history.
 
-        Its fingerprint stays there. Returns the number of places in which it was.
+        Its fingerprint stays in its place. Returns the number of places.
 
         Raises:
-            StoreError: there is no text, or it cannot be taken out of a block.
+            StoreError: there is no text, or it cannot be removed from a block.
         """
-        ...
 
     async def __aenter__(self) -> Self: ...
 

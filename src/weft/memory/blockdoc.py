@@ -1,4 +1,4 @@
-"""The one CRDT document behind a memory block: its versions, and the updates that carry them."""
+"""The CRDT document of a memory block: its versions, and the updates that bring others up to date."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BlockDoc(Containers):
         with self._loro("prepared"):
             if peer is not None:
                 self._doc.peer_id = peer
-            # Kept in a deque, whose append cannot raise: a callback that does makes Loro panic.
+            # A callback that raises makes Loro panic. The append of a deque cannot raise.
             self._subscription = self._doc.subscribe_root(self._events.append)
 
     @classmethod
@@ -84,10 +84,10 @@ class BlockDoc(Containers):
     # --- versions and updates. Whatever looks at a version commits first.
 
     def commit(self) -> None:
-        """End the current edit and tell the subscribers."""
+        """End the current edit and notify the subscribers."""
         with self._loro("saved"):
             self._doc.commit()
-        self.tell()
+        self.notify()
 
     def version(self) -> bytes:
         """Return which edits of which process the document has: what `export_since` counts from.
@@ -129,7 +129,7 @@ class BlockDoc(Containers):
             # Several at once are merged from scratch: 50 MB of text took more memory than there was.
             alone = len(updates) == 1
             status = self._doc.import_(updates[0]) if alone else self._doc.import_batch(list(updates))
-        self.tell()
+        self.notify()
         return status.pending is None
 
     def follow(self, updates: Sequence[Update]) -> bool:
@@ -147,7 +147,7 @@ class BlockDoc(Containers):
                 if self._doc.import_(update.blob).pending is not None:
                     return False
             at = self.frontiers()
-        self.tell()
+        self.notify()
         return True
 
     def at(self, frontiers: bytes) -> BlockDoc:
@@ -178,7 +178,7 @@ class BlockDoc(Containers):
             return self._doc.get_deep_value()
 
     def become(self, chain: Chain, *, edits_since: bytes | None) -> tuple[bytes, bytes]:
-        """Start again from what is stored, with the edits since a version that are only here, or without.
+        """Replace the document by the stored one, with the unsaved edits since a version, or without any.
 
         If the stored block has another history by now, these edits are lost. Returns the version and the
         point of what is stored.
@@ -212,7 +212,7 @@ class BlockDoc(Containers):
             return point_without(self._doc, changes).encode()
 
     def rebase(self, text: str, base: bytes) -> str:
-        """Merge a whole new text, written for what stood there at a point, with what was written since."""
+        """Merge a whole new text, written for the state at a point, with the edits since that point."""
         if base == self.frontiers():
             return text
         with self._loro("read at an earlier version"):
@@ -236,7 +236,7 @@ class BlockDoc(Containers):
             fork.commit()
             self._doc.import_(fork.export(ExportMode.Updates(self._doc.oplog_vv)))
             set_fields(self._doc, fields)
-        self.tell()
+        self.notify()
         return self.version() != before_undo
 
     def subscribe_root(self, callback: Callable[[BlockChanged], object]) -> Subscription:
@@ -248,7 +248,7 @@ class BlockDoc(Containers):
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Hold notifications back until `tell`: a subscriber must not run while a transaction is open."""
+        """Hold notifications back until `notify`: a subscriber must not run while a transaction is open."""
         with self.lock:
             self._quiet += 1
             try:
@@ -256,7 +256,7 @@ class BlockDoc(Containers):
             finally:
                 self._quiet -= 1
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Call the subscribers, outside of Loro and, unless the caller holds it, outside of the lock."""
         if self._quiet:
             return

@@ -40,8 +40,7 @@ class LoadedBlock:
 
     It has all changes up to the number `seq`; `unfolded` of them are in no snapshot yet. `saved` is the
     version vector and `saved_at` the point of the document without the edits that are not stored yet.
-    `has_gap` says that a change of this process was stored after changes of others that are not merged here
-    yet.
+    `has_gap`: a change of this process was stored after changes of others that the document lacks yet.
     """
 
     info: BlockInfo
@@ -178,9 +177,9 @@ class BlockCache:
 
         return await self.change(block, work, author=author)
 
-    async def keep_text(self, block: LoadedBlock) -> None:
+    async def save_text(self, block: LoadedBlock) -> None:
         """Store a block's rendered text, for readers that do not load its document."""
-        await self._alone(block, self._keep_text(block))
+        await self._alone(block, self._save_text(block))
 
     def forget(self, block_id: str) -> None:
         self._recent.pop(block_id, None)
@@ -189,7 +188,7 @@ class BlockCache:
     # --- work on one block: `_alone` runs it under the block's lock
 
     async def _alone(self, block: LoadedBlock, work: Coroutine[Any, Any, T]) -> T:
-        """Run work under the block's lock, and to its end: half of it would leave the document wrong."""
+        """Run work under the block's lock, and to its end even if the caller is cancelled."""
 
         async def locked() -> T:
             async with block.lock:
@@ -226,10 +225,14 @@ class BlockCache:
             attempt = _Attempt(block, work, author)
             try:
                 version = await self._rows.merge(block.block_id, block.seq, attempt.merge)
-            except StoreError:
-                await self._undo_attempt(block, attempt)
+                if attempt.error is not None:
+                    raise attempt.error
+            except WeftError:
+                if attempt.saved[0] != block.saved:  # an edit, whole or half, was made and is not stored
+                    await self._reload(block, edits_since=None)
                 raise
-            block.doc.tell()
+            finally:
+                block.doc.notify()
             if not attempt.followed:  # a handle was edited meanwhile: store that edit first, then try again
                 continue
             if attempt.overtaken:
@@ -239,18 +242,9 @@ class BlockCache:
                 block.seq = version
             block.saved, block.saved_at = attempt.saved
             await self._compact(block)
-            if attempt.error is not None:
-                raise attempt.error
             return attempt.results[0]
 
-    async def _undo_attempt(self, block: LoadedBlock, attempt: _Attempt[T]) -> None:
-        """Remove an edit that could not be stored, so that the document neither shows nor stores it later."""
-        if attempt.results and attempt.saved[0] != block.saved:
-            chain = await self._rows.chain(block.block_id)
-            block.saved, block.saved_at = block.doc.become(chain, edits_since=None)
-            block.seq, block.has_gap = chain.newest, False
-
-    async def _keep_text(self, block: LoadedBlock) -> None:
+    async def _save_text(self, block: LoadedBlock) -> None:
         while True:
             await self._follow(block)
             with block.doc.lock:
@@ -258,27 +252,31 @@ class BlockCache:
                     continue
                 info, seq = block.info, block.seq
                 text = render_block(block.doc)
-            await self._rows.keep_rendered(info, text, seq)
+            await self._rows.save_rendered(info, text, seq)
             return
 
     async def _follow(self, block: LoadedBlock) -> None:
         """Store the edits of this process, then merge the stored changes of others."""
         while True:
             await self._save(block, "")
-            if block.follow(await self._rows.since(block.block_id, block.seq)):
+            if block.follow(await self._rows.list_since(block.block_id, block.seq)):
                 break
         await self._compact(block)
 
     async def _start_again(self, block: LoadedBlock, info: BlockInfo) -> None:
         """Reload a block after a text was redacted from its history, which the loaded document still has."""
         if block.info.epoch < info.epoch:
-            chain = await self._rows.chain(block.block_id)
-            block.saved, block.saved_at = block.doc.become(chain, edits_since=block.saved)
-            block.seq, block.unfolded, block.info = chain.newest, len(chain.updates), info
-            block.has_gap = False
+            await self._reload(block, edits_since=block.saved)
+            block.info = info
+
+    async def _reload(self, block: LoadedBlock, *, edits_since: bytes | None) -> None:
+        """Replace the document by the stored one, with the edits since a version or without any."""
+        chain = await self._rows.get_chain(block.block_id)
+        block.saved, block.saved_at = block.doc.become(chain, edits_since=edits_since)
+        block.seq, block.unfolded, block.has_gap = chain.newest, len(chain.updates), False
 
     async def _load(self, info: BlockInfo) -> LoadedBlock:
-        chain = await self._rows.chain(info.id)
+        chain = await self._rows.get_chain(info.id)
         doc = BlockDoc.load(
             schema=schema_from_dict(info.schema),
             label=info.label,
@@ -298,10 +296,10 @@ class BlockCache:
                 return
             info, seq, snapshot = block.info, block.seq, block.doc.snapshot()
         try:
-            await self._rows.keep_snapshot(info, seq, snapshot)
+            await self._rows.save_snapshot(info, seq, snapshot)
             block.unfolded = 0
         except StoreError as error:
-            _log.warning("No snapshot of the block %r was kept: %s", info.label, error)
+            _log.warning("No snapshot of the block %r was stored: %s", info.label, error)
 
     def _evict(self) -> None:
         """Evict the least recently used blocks, except those with unsaved edits."""
@@ -345,10 +343,10 @@ class _Attempt(Generic[T]):
         try:
             result, more = self._work(moment)
             self.results.append(result)
-        except WeftError as error:
+        except WeftError as error:  # raised after the transaction: other writes share it
             self.error = error
         self.saved = block.doc.version(), block.doc.frontiers()
-        if self.saved[0] != block.saved:
+        if self.saved[0] != block.saved and self.error is None:
             blob = block.doc.export_since(block.saved)
             self._change = Change(
                 blob=blob, before=block.saved_at, after=self.saved[1], author=self._author, **more

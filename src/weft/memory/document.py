@@ -8,14 +8,13 @@ from typing import TypeVar
 from weft.memory.blockdoc import BlockDoc
 from weft.memory.cache import LoadedBlock
 from weft.memory.events import BlockChanged, Subscription
-from weft.memory.permission import Action
+from weft.memory.permission import READ_WRITE, Action, Rights
 from weft.memory.schemas.editor import Editor, Section, exclusive
 from weft.memory.schemas.list import ListEditor
 from weft.memory.schemas.log import LogEditor
 from weft.memory.schemas.map import MapEditor
 from weft.memory.schemas.registry import render_block
 from weft.memory.schemas.text import TextEditor
-from weft.types.memory import Permission
 from weft.types.schema import TextSchema
 
 __all__ = ["BlockChanged", "BlockDoc", "Document", "Section", "Subscription"]
@@ -40,21 +39,18 @@ class Document(TextEditor, MapEditor, ListEditor, LogEditor):
     def __init__(
         self,
         block: BlockDoc,
+        rights: Rights = READ_WRITE,
         *,
         accessor: str | None = None,
-        permission: Permission = Permission.READ_WRITE,
-        consented: bool = False,
-        append_only: bool = False,
         loaded: LoadedBlock | None = None,
     ) -> None:
-        super().__init__(block, permission=permission, consented=consented, append_only=append_only)
+        super().__init__(block, rights)
         self._loaded, self.accessor = loaded, accessor
         self.version = "" if loaded is None else loaded.version
 
     def using(self, editor: type[E]) -> E:
         """Return the operations of another kind of blocks, for the same holder."""
-        rights = {"consented": self.consented, "append_only": self.append_only}
-        return editor(self._block, permission=self.permission, **rights)
+        return editor(self._block, self._rights)
 
     @exclusive
     def text(self, *, section: Section | None = None) -> str:
@@ -74,7 +70,7 @@ class Document(TextEditor, MapEditor, ListEditor, LogEditor):
             self.version = self._loaded.version
 
     def commit(self) -> None:
-        """End the current edit and tell the subscribers."""
+        """End the current edit and notify the subscribers."""
         self._block.commit()
 
     def subscribe_root(self, callback: Callable[[BlockChanged], object]) -> Subscription:

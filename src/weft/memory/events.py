@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChanged:
-    """A change of a block's document, and its cause: an edit here, or updates from elsewhere."""
+    """A change of a block's document, and its cause: an edit of this process, or updates of others."""
 
     label: str
     triggered_by: Literal["local", "import", "checkout"]

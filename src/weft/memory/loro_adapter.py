@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from struct import Struct
 from typing import Any, Literal
@@ -70,9 +70,14 @@ def _ends(vector: VersionVector) -> dict[int, int]:
 
 
 def unpack(version: bytes) -> VersionVector:
+    return _vector_of(dict(_PEER.iter_unpack(version)))
+
+
+def _vector_of(ends: Mapping[int, int]) -> VersionVector:
     vector = VersionVector()
-    for peer, end in _PEER.iter_unpack(version):
-        vector.set_end(ID(peer, end))
+    for peer, end in ends.items():
+        if end:
+            vector.set_end(ID(peer, end))
     return vector
 
 
@@ -88,11 +93,7 @@ def point_without(doc: LoroDoc, changes: Iterable[tuple[bytes, bytes]]) -> Front
         for peer, end in _ends(_vector(doc, after)).items():
             if starts.get(peer, 0) < end:
                 ends[peer] = min(ends[peer], starts.get(peer, 0))
-    vector = VersionVector()
-    for peer, end in ends.items():
-        if end:
-            vector.set_end(ID(peer, end))
-    return doc.vv_to_frontiers(vector)
+    return doc.vv_to_frontiers(_vector_of(ends))
 
 
 def _vector(doc: LoroDoc, point: bytes) -> VersionVector:

@@ -1,4 +1,4 @@
-"""The permissions of memory blocks: one table, and one function that looks it up.
+"""The permissions of memory blocks: one table, and the rights that are looked up in it.
 
 Read-only marks of fields and sections come on top; the editors check them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Protocol
 
 from weft.errors import PermissionDenied
@@ -23,12 +23,10 @@ class Action(StrEnum):
     DELETE = "delete"
 
 
-class Verdict(StrEnum):
-    """The table's answer for an action."""
+class Verdict(IntEnum):
+    """The table's answer for an action; a larger one allows more."""
 
-    ALLOWED = "allowed"
-    CONSENT = "consent"
-    REFUSED = "refused"
+    REFUSED, CONSENT, ALLOWED = range(3)
 
 
 _YES, _ASK, _NO = Verdict.ALLOWED, Verdict.CONSENT, Verdict.REFUSED
@@ -48,26 +46,35 @@ MATRIX: Mapping[Permission, Mapping[Action, Verdict]] = {
 }
 
 
-def check(
-    action: Action,
-    *,
-    permission: Permission,
-    label: str,
-    consented: bool = False,
-    append_only: bool = False,
-    is_system: bool = False,
-) -> None:
-    """Check that an action is allowed, was consented to, or is the system's own.
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the holder of a block may do with it.
 
-    Raises:
-        PermissionDenied: it is not; the sentence says who could change that.
+    `consented`: somebody agreed to what the holder does. `append_only`: the block is a log.
     """
-    verdict = MATRIX[permission][action]
-    if append_only and action is Action.OVERWRITE and not is_system:
-        raise PermissionDenied(f"The block {label!r} is a log and keeps what it holds: add to it instead.")
-    if is_system or verdict is Verdict.ALLOWED or (verdict is Verdict.CONSENT and consented):
-        return
-    raise PermissionDenied(_refusal(action, permission, label))
+
+    permission: Permission = Permission.READ_WRITE
+    consented: bool = False
+    append_only: bool = False
+
+    def check(self, action: Action, label: str, *, is_system: bool = False) -> None:
+        """Check that an action is allowed, was consented to, or is the system's own.
+
+        Raises:
+            PermissionDenied: it is not; the message names who could change that.
+        """
+        if is_system:
+            return
+        if self.append_only and action is Action.OVERWRITE:
+            raise PermissionDenied(
+                f"The block {label!r} is a log and keeps what it holds: add to it instead."
+            )
+        verdict = MATRIX[self.permission][action]
+        if not (verdict is Verdict.ALLOWED or (verdict is Verdict.CONSENT and self.consented)):
+            raise PermissionDenied(_refusal(action, self.permission, label))
+
+
+READ_WRITE = Rights()
 
 
 def needs_consent(action: Action, permission: Permission) -> bool:
@@ -77,10 +84,7 @@ def needs_consent(action: Action, permission: Permission) -> bool:
 
 def wider(permission: Permission, than: Permission) -> bool:
     """Check whether a permission allows more than another for at least one action."""
-    order = (Verdict.REFUSED, Verdict.CONSENT, Verdict.ALLOWED)
-    return any(
-        order.index(MATRIX[permission][action]) > order.index(MATRIX[than][action]) for action in Action
-    )
+    return any(MATRIX[permission][action] > MATRIX[than][action] for action in Action)
 
 
 def _refusal(action: Action, permission: Permission, label: str) -> str:

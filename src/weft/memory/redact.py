@@ -19,9 +19,9 @@ async def masked_blocks(rows: BlockRows, cache: BlockCache, text: str) -> AsyncI
     Such a block starts again with what it shows now, and its history is gone.
 
     Raises:
-        StoreError: even so the text is still there.
+        StoreError: the block shows the text even so.
     """
-    for info in await rows.everyone():
+    for info in await rows.list_all():
         block = await cache.get(info)
         await cache.save(block, author="")
         with block.doc.lock:

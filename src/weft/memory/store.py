@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, Literal
 
 from weft.errors import PermissionDenied, StoreError
-from weft.memory.access import BlockAccess, Grant
+from weft.memory.access import BlockAccess, document_of
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.cache import BlockCache
 from weft.memory.document import Document
-from weft.memory.permission import Action, Consent, RefuseAll, check, wider
+from weft.memory.permission import Action, Consent, RefuseAll, Rights, wider
 from weft.memory.redact import masked_blocks
 from weft.memory.schemas.registry import render_block
 from weft.recall.find import Finder
@@ -99,8 +99,10 @@ class MemoryStore:
 
     async def get_block(self, agent_id: str, label: str) -> Document | None:
         """Return the agent's own block as a document, or None. Its `version` is what was read."""
-        grant = await self._access.find(agent_id, label)
-        return None if grant is None else grant.document(await self._cache.get(grant.info), agent_id)
+        info = await self._rows.find(agent_id, label)
+        if info is None:
+            return None
+        return document_of(await self._cache.get(info), agent_id, info.permission)
 
     async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
         return list(await self._rows.list(agent_id))
@@ -109,19 +111,16 @@ class MemoryStore:
         return [info for info in await self._rows.list(agent_id) if info.block_type == block_type]
 
     async def delete_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
-        grant = await self._access.get(agent_id, label)
-        check(Action.DELETE, permission=grant.permission, label=label, is_system=is_system)
-        await self._rows.delete(grant.info.id)
-        self._cache.forget(grant.info.id)
+        info = await self._access.get(agent_id, label)
+        Rights(info.permission).check(Action.DELETE, label, is_system=is_system)
+        await self._rows.delete(info.id)
+        self._cache.forget(info.id)
 
     # --- content
 
     async def get_rendered_content(self, agent_id: str, label: str) -> str | None:
-        grant = await self._access.find(agent_id, label)
-        if grant is None:
-            return None
-        block = await self._cache.get(grant.info)
-        return render_block(block.doc)
+        info = await self._rows.find(agent_id, label)
+        return None if info is None else render_block((await self._cache.get(info)).doc)
 
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
@@ -129,23 +128,23 @@ class MemoryStore:
         """Return blocks as text: all, or only those that every turn shows and those of these ids."""
         blocks, stale = await self._rows.rendered_blocks(agent_id, named=named)
         if stale:
-            await self.keep_texts(agent_id)
+            await self.save_texts(agent_id)
             blocks, _ = await self._rows.rendered_blocks(agent_id, named=named)
         return blocks
 
-    async def keep_texts(self, agent_id: str | None = None) -> None:
+    async def save_texts(self, agent_id: str | None = None) -> None:
         """Store the rendered texts of blocks that changed: those that an agent may read, or all."""
         for _ in range(_TRIES):
-            stale = await self._rows.stale(agent_id)
+            stale = await self._rows.list_stale(agent_id)
             for info in stale:
-                await self._cache.keep_text(await self._cache.find(info))
+                await self._cache.save_text(await self._cache.find(info))
             if not stale:
                 break
 
     async def update_block_text(
         self, agent_id: str, label: str, text: str, *, base: str | int | None = None, is_system: bool = False
     ) -> None:
-        """Make this the whole text of a block.
+        """Replace the whole text of a block.
 
         With `base`, the version that was read, the text is taken as a change of that version, so that what
         others wrote since stays. Without it the text replaces what is there, and the history says so.
@@ -167,7 +166,7 @@ class MemoryStore:
     async def append_to_block(
         self, agent_id: str, label: str, text: str, *, own_line: bool = False, is_system: bool = False
     ) -> None:
-        """Add to the end of a block, behind what others wrote meanwhile; with `own_line` on a new line."""
+        """Add to the end of a block, after what others wrote meanwhile; with `own_line` on a new line."""
         block, document = await self._access.open(agent_id, label, Action.APPEND, is_system=is_system)
 
         def edit() -> None:
@@ -186,8 +185,7 @@ class MemoryStore:
 
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
         """Store what was edited through a document."""
-        grant = await self._access.get(agent_id, label)
-        block = await self._cache.find(grant.info)
+        block = await self._cache.find(await self._access.get(agent_id, label))
         await self._cache.save(block, author=_author(agent_id, is_system=is_system))
 
     # --- what a block is
@@ -213,7 +211,7 @@ class MemoryStore:
         Raises:
             PermissionDenied: an agent may not change a core block or a log to another type.
         """
-        old = (await self._access.get(agent_id, label)).info.block_type
+        old = (await self._access.get(agent_id, label)).block_type
         if old in _FIXED_TYPES and block_type != old and not is_system:
             raise PermissionDenied(
                 f"The block {label!r} is a {old.value} block and stays one: only the system may change that."
@@ -228,19 +226,18 @@ class MemoryStore:
         Raises:
             StoreError: the kind differs, so that the content would no longer be shown.
         """
-        grant = await self._access.get(agent_id, label)
-        data = schema_to_dict(schema)
-        if data.get("kind") != grant.info.schema.get("kind"):
+        old, new = (await self._access.get(agent_id, label)).schema, schema_to_dict(schema)
+        if new.get("kind") != old.get("kind"):
             raise StoreError(
-                f"The block {label!r} is a {grant.info.schema.get('kind')} and cannot become a "
-                f"{data.get('kind')}: make a new block."
+                f"The block {label!r} is a {old.get('kind')} and cannot become a {new.get('kind')}: "
+                "make a new block."
             )
-        await self._change(agent_id, label, is_system=is_system, schema=data)
+        await self._change(agent_id, label, is_system=is_system, schema=new)
 
     async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
-        grant = await self._access.get(agent_id, label)
-        await self._access.authorize(Action.OVERWRITE, grant, agent_id, is_system=is_system)
-        await self._rows.update(grant.info.id, changes)
+        info = await self._access.get(agent_id, label)
+        await self._access.authorize(Action.OVERWRITE, info, Rights(info.permission), is_system=is_system)
+        await self._rows.update(info.id, changes)
 
     # --- sharing
 
@@ -252,46 +249,41 @@ class MemoryStore:
         Raises:
             PermissionDenied: the share would allow what the owner itself may not do.
         """
-        grant = await self._access.get(owner, label)
-        if not is_system and (owner == agent_id or wider(permission, grant.permission)):
+        info = await self._access.get(owner, label)
+        if not is_system and (owner == agent_id or wider(permission, info.permission)):
             raise PermissionDenied(
-                f"The block {label!r} has the permission {grant.permission.value}: it cannot be shared "
+                f"The block {label!r} has the permission {info.permission.value}: it cannot be shared "
                 f"with {agent_id!r} as {permission.value}, only as something narrower."
             )
-        await self._rows.share(grant.info.id, agent_id, permission)
+        await self._rows.share(info.id, agent_id, permission)
 
     async def unshare_block(self, owner: str, label: str, agent_id: str, *, is_system: bool = False) -> bool:
-        grant = await self._access.get(owner, label)
-        return await self._rows.unshare(grant.info.id, agent_id)
+        return await self._rows.unshare((await self._access.get(owner, label)).id, agent_id)
 
     async def list_shared_blocks(self, agent_id: str) -> list[SharedBlock]:
-        return list(await self._rows.shared_with(agent_id))
+        return list(await self._rows.list_shared(agent_id))
 
     async def get_shared_block(self, requester: str, owner: str, label: str) -> Document | None:
         """Return another agent's block with the share's permission, or None without a share."""
-        for share in await self._rows.shared_with(requester):
+        for share in await self._rows.list_shared(requester):
             if (share.owner, share.label) == (owner, label):
                 info = await self._rows.find(owner, label)
                 if info is not None:
-                    block = await self._cache.get(info)
-                    return Grant(info, share.permission).document(block, requester)
+                    return document_of(await self._cache.get(info), requester, share.permission)
         return None
 
     # --- history
 
     async def block_history(self, agent_id: str, label: str) -> list[BlockVersion]:
-        grant = await self._access.get(agent_id, label)
-        return list(await self._rows.history(grant.info.id))
+        return list(await self._rows.history((await self._access.get(agent_id, label)).id))
 
     async def block_at(self, agent_id: str, label: str, version: int) -> str:
         """Return the block's text as it was after a change."""
-        grant = await self._access.get(agent_id, label)
-        states = await self._rows.states(grant.info.id, version)
+        info = await self._access.get(agent_id, label)
+        states = await self._rows.states(info.id, version)
         if states is None:
             raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
-        block = await self._cache.get(grant.info)
-        past = block.doc.at(states[1])
-        return render_block(past)
+        return render_block((await self._cache.get(info)).doc.at(states[1]))
 
     async def undo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
         """Undo the newest change that is not undone yet. Returns whether there was one."""
@@ -337,7 +329,7 @@ class MemoryStore:
         self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH
     ) -> list[MemorySearchResult]:
         """Search an agent's own memory, and what is shared with it."""
-        await self.keep_texts(agent_id)
+        await self.save_texts(agent_id)
         return await self._finder.search(query, Scope(owner=agent_id), options)
 
     async def search_all(
@@ -346,7 +338,7 @@ class MemoryStore:
         """Search the memory of everyone. Raises PermissionDenied unless the operator asks."""
         if not operator:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
-        await self.keep_texts()
+        await self.save_texts()
         return await self._finder.search(query, Scope(everyone=True), options)
 
 

@@ -68,10 +68,10 @@ class Finder:
 
 async def _embed_missing(vectors: VectorIndex, embedder: Embedder) -> int:
     count = 0
-    while missing := await vectors.missing(embedder.name, _BATCH):
+    while missing := await vectors.list_missing(embedder.name, _BATCH):
         embedded = await packed(embedder, [text for _, text in missing])
         items = [item for item, _ in missing]
-        await vectors.keep(embedder.name, list(zip(items, embedded, strict=True)))
+        await vectors.save(embedder.name, list(zip(items, embedded, strict=True)))
         count += len(missing)
     return count
 

@@ -63,39 +63,19 @@ class ContextStore(Protocol):
 class Lasting(Protocol):
     """What a backend and a store have in common: one attribute for each thing that lasts."""
 
-    @property
-    def sessions(self) -> Sessions: ...
-
-    @property
-    def messages(self) -> MessageLog: ...
-
-    @property
-    def turns(self) -> Turns: ...
-
-    @property
-    def facts(self) -> Facts: ...
-
-    @property
-    def summaries(self) -> Summaries: ...
-
-    @property
-    def tasks(self) -> Tasks: ...
-
-    @property
-    def mailbox(self) -> Mailbox: ...
-
-    @property
-    def streams(self) -> Streams: ...
-
-    @property
-    def auth(self) -> Auth: ...
-
-    @property
-    def activity(self) -> Activity: ...
+    sessions: Sessions
+    messages: MessageLog
+    turns: Turns
+    facts: Facts
+    summaries: Summaries
+    tasks: Tasks
+    mailbox: Mailbox
+    streams: Streams
+    auth: Auth
+    activity: Activity
 
     async def check(self) -> list[str]:
-        """Return what is wrong with the database; nothing, if all is well."""
-        ...
+        """Return the problems of the database; none, if all is well."""
 
     async def backup(self, path: str | Path, *, progress: BackupProgress | None = None) -> int:
         """Copy everything to a new file while others write, and check the copy. Returns its size in bytes.
@@ -103,44 +83,40 @@ class Lasting(Protocol):
         `progress` is called from another thread with the pages copied and the pages in all.
 
         Raises:
-            ConfigError: there is something at that place already.
+            ConfigError: there is a file at that path already.
             StoreError: the copy could not be made, or did not pass the check.
         """
-        ...
 
     async def backup_status(self) -> BackupStatus:
         """Return when and where the newest backup was made, and whether there is anything to lose."""
-        ...
 
     async def export(self, folder: str | Path) -> dict[str, int]:
-        """Write everything into a new folder that people can read. Returns the rows of each table."""
-        ...
+        """Write everything, as it is at one moment, into a new folder. Returns the rows of each table.
+
+        Raises:
+            StoreError: the folder is not empty, or it cannot be written to.
+        """
 
     async def restore_export(self, folder: str | Path) -> dict[str, int]:
-        """Read an exported folder into this store, which must be empty: all of it, or nothing."""
-        ...
+        """Read an exported folder into this store, which must be empty: all of it, or nothing.
+
+        Raises:
+            StoreError: the store is not empty, or the folder is damaged; the message names the line.
+        """
 
     async def close(self) -> None: ...
 
 
 class Backend(Lasting, Protocol):
-    """What a database must offer, so that a store can be made of it."""
+    """The contract of a database. A store adds memory and recall to it."""
 
-    @property
-    def blocks(self) -> BlockRows: ...
+    blocks: BlockRows
+    archive: Archive
+    search: SearchIndex
+    vectors: VectorIndex
 
-    @property
-    def archive(self) -> Archive: ...
-
-    @property
-    def search(self) -> SearchIndex: ...
-
-    @property
-    def vectors(self) -> VectorIndex: ...
-
-    async def remembered(self) -> Sequence[Remembered]:
+    async def list_remembered(self) -> Sequence[Remembered]:
         """Return all blocks, facts, notes and summaries of everyone, for an audit."""
-        ...
 
     async def purge(self, text: str, blocks: Sequence[MaskedBlock]) -> int:
         """Overwrite a text everywhere, and replace the blocks. Returns the number of places.
@@ -148,4 +124,3 @@ class Backend(Lasting, Protocol):
         Raises:
             StoreError: a block was changed meanwhile; nothing was overwritten.
         """
-        ...

@@ -1,7 +1,7 @@
-"""Protocols for what a database stores of conversations and memory, one for each thing.
+"""The contract of a database for conversations and memory: one protocol for each thing that is stored.
 
-The protocols for what belongs to people (facts, tasks, mailbox, auth) are in `people.py`; `backend.py` has
-them all together.
+`people.py` has the protocols for what belongs to people (facts, tasks, mailbox, auth), and `backend.py` puts
+all of them together.
 """
 
 from __future__ import annotations
@@ -93,11 +93,14 @@ class Moment:
 
 
 Merge = Callable[[Moment], Change | None]
-"""Merges the changes of others and returns the change to record on top, if any. It may be called twice."""
+"""A function that merges the changes of others and returns the change to record on top, if any.
+
+It may be called twice.
+"""
 
 
 BackupProgress = Callable[[int, int], None]
-"""Is called from time to time with the number of pages copied, and the number of all pages."""
+"""A function that is called from time to time with the pages copied, and the number of all pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +115,11 @@ class BackupStatus:
 class MessageLog(Protocol):
     """Conversations: append-only, each message counted once when it is written."""
 
-    async def append(self, session_id: str, *messages: Message) -> None: ...
+    async def append(self, session_id: str, *messages: Message) -> None:
+        """Append messages, all of them or none."""
 
-    async def newest(self, session_id: str, n: int) -> list[Message]: ...
+    async def newest(self, session_id: str, n: int) -> list[Message]:
+        """Return the last n messages, oldest first."""
 
     async def all(self, session_id: str) -> list[Message]: ...
 
@@ -131,46 +136,40 @@ class MessageLog(Protocol):
 
         Messages up to the number `after` are folded into a summary, and left out.
         """
-        ...
 
     async def between(self, session_id: str, first: int, last: int) -> list[Message]:
         """Return messages by their numbers, counted from 1, both included."""
-        ...
 
     async def fold(self, session_id: str) -> Fold | None:
         """Return the newest summary of the beginning of a conversation."""
-        ...
 
-    async def add_fold(self, session_id: str, fold: Fold) -> None: ...
+    async def add_fold(self, session_id: str, fold: Fold) -> None:
+        """Store a summary. The messages that it stands for stay in the log."""
 
 
 class Sessions(Protocol):
     """Which conversation a message belongs to."""
 
-    async def get(self, session_id: str) -> Session: ...
+    async def get(self, session_id: str) -> Session:
+        """Return a session. Raises StoreError if there is none of that id."""
 
     async def find(self, session_id: str) -> Session | None: ...
-
-    async def close_idle(self, session_id: str, before: float) -> bool:
-        """Close a session that has not been used since `before` and has no running turn.
-
-        Returns whether the session is closed.
-        """
-        ...
 
     async def find_either(
         self, name: str, channel: str, sender: str, *, rule: SessionRule = ...
     ) -> tuple[Session | None, Session | None]:
         """Return the session with this id, and the session of the conversation with this name."""
-        ...
 
     async def find_open(
         self, channel: str, conversation: str, sender: str, *, rule: SessionRule = ...
-    ) -> Session | None: ...
+    ) -> Session | None:
+        """Return the open session of this conversation, if there is one and it was not idle."""
 
-    async def list(self, *, limit: int = ...) -> Sequence[Session]: ...
+    async def list(self, *, limit: int = ...) -> Sequence[Session]:
+        """Return sessions, the one last used first."""
 
-    async def reopen(self, session_id: str, *, rule: SessionRule = ...) -> Session: ...
+    async def list_unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
+        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first."""
 
     async def new(
         self,
@@ -181,55 +180,89 @@ class Sessions(Protocol):
         agent_id: str = "",
         rule: SessionRule = ...,
         session_id: str = "",
-    ) -> Session: ...
+    ) -> Session:
+        """Create a session and bind this conversation to it. An import brings its id."""
 
     async def find_or_create(
         self, channel: str, conversation: str, sender: str, *, agent_id: str = "", rule: SessionRule = ...
-    ) -> Session: ...
+    ) -> Session:
+        """Return the open session of this conversation, or a new one if there is none or it was idle."""
 
-    async def close(self, session_id: str) -> None: ...
+    async def reopen(self, session_id: str, *, rule: SessionRule = ...) -> Session:
+        """Open a closed session again, in the place of the session that its conversation is in now.
 
-    async def unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
-        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first."""
-        ...
+        Raises:
+            StoreError: there is none of that id.
+        """
+
+    async def close(self, session_id: str) -> None:
+        """Close a session. Raises StoreError if there is none of that id."""
+
+    async def close_idle(self, session_id: str, before: float) -> bool:
+        """Close a session that has not been used since `before` and has no running turn.
+
+        Returns whether the session is closed.
+        """
 
 
 class Turns(Protocol):
     """The work between a message and its answer. `finish` and `fail` raise if the turn has ended already."""
 
-    async def begin(
-        self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False
-    ) -> str: ...
+    async def begin(self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False) -> str:
+        """Store a message before anything is done with it. Returns the id of its turn.
 
-    async def step(self, turn_id: str, *messages: Message, inbox_ids: Sequence[str] = ()) -> None: ...
+        If the message came from the inbox, the end of the turn also answers it there. A message that
+        `is_known` is in the log already, because the turn continues an earlier one.
+        """
 
-    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None: ...
+    async def step(self, turn_id: str, *messages: Message, inbox_ids: Sequence[str] = ()) -> None:
+        """Store what a turn did so far: calls before they run, results as they come.
 
-    async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None: ...
+        Messages of the inbox that became part of the turn need no answer of their own.
+        """
 
-    async def interrupted(self, session_id: str | None = None) -> Sequence[OpenTurn]: ...
+    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
+        """Append the whole exchange to the log and store its receipt: all of it or nothing, and only once.
 
-    async def settle(self, turn_id: str, *messages: Message, reply: str = "") -> bool: ...
+        Raises:
+            StoreError: the turn has ended already.
+        """
 
-    async def list(self, session_id: str, *, limit: int = 100) -> Sequence[str]: ...
+    async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
+        """Give a turn up, and append what it did to the log. If it did nothing, the turn has its message."""
 
-    async def ratio(self, model: str) -> float | None: ...
+    async def list_interrupted(self, session_id: str | None = None) -> Sequence[OpenTurn]:
+        """Return turns whose process is gone, oldest first."""
 
-    async def get(self, turn_id: str) -> Receipt: ...
+    async def settle(self, turn_id: str, *messages: Message, reply: str = "") -> bool:
+        """Append an interrupted turn to the log as it is. Returns False if another process did so already."""
 
-    async def find(self, turn_id: str) -> Receipt | None: ...
+    async def list(self, session_id: str, *, limit: int = 100) -> Sequence[str]:
+        """Return the ids of a session's turns that were answered, newest first."""
 
-    async def keep_result(self, session_id: str, tool: str, content: str) -> str: ...
+    async def get(self, turn_id: str) -> Receipt:
+        """Return the receipt of a turn. Raises StoreError if there is none."""
 
-    async def read_result(
-        self, session_id: str, result_id: str, offset: int, length: int
-    ) -> tuple[str, int]: ...
+    async def find(self, turn_id: str) -> Receipt | None:
+        """Return the receipt of a turn, if the turn was answered."""
+
+    async def find_ratio(self, model: str) -> float | None:
+        """Return how many of a model's tokens one of our tokens is, by its last report."""
+
+    async def save_result(self, session_id: str, tool: str, content: str) -> str:
+        """Store the whole of a result that is too long to be shown. Returns its id."""
+
+    async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
+        """Return a part of a result, counted in characters from 0, and the length of the whole.
+
+        Raises:
+            StoreError: this session has no such result.
+        """
 
 
 class Recall(Protocol):
     async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
         """Return lines of the sender's other conversations that bear on the query, best first."""
-        ...
 
 
 class Blocks(Protocol):
@@ -241,73 +274,81 @@ class Blocks(Protocol):
         With `named`, only the blocks that every turn shows (core, and pinned working ones) and those with
         these ids are read.
         """
-        ...
 
 
 class BlockRows(Protocol):
     """Blocks as they are stored: their settings, and the chain of their changes."""
 
-    async def create(self, info: BlockInfo, first: Change) -> str: ...
+    async def create(self, info: BlockInfo, first: Change) -> str:
+        """Store a new block. Raises StoreError if the agent has one of that label."""
 
     async def find(self, agent_id: str, label: str) -> BlockInfo | None: ...
 
-    async def list(self, agent_id: str) -> Sequence[BlockInfo]: ...
+    async def list(self, agent_id: str) -> Sequence[BlockInfo]:
+        """Return an agent's own blocks, oldest first."""
 
-    async def everyone(self) -> Sequence[BlockInfo]: ...
+    async def list_all(self) -> Sequence[BlockInfo]:
+        """Return the blocks of all agents."""
+
+    async def list_stale(self, agent_id: str | None) -> Sequence[BlockInfo]:
+        """Return blocks that changed since their text was stored: those an agent may read, or all."""
+
+    async def list_shared(self, agent_id: str) -> Sequence[SharedBlock]:
+        """Return the blocks that others share with an agent."""
 
     async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
-        """Change some settings of a block."""
-        ...
+        """Change some settings of a block. Its text must be rendered again."""
 
     async def delete(self, block_id: str) -> None: ...
 
-    async def stale(self, agent_id: str | None) -> Sequence[BlockInfo]:
-        """Return blocks that changed since their text was stored: those an agent may read, or all."""
-        ...
+    async def save_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
+        """Store and index the text of a block at a version.
 
-    async def keep_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
-        """Store the text of a block at a version, unless the block became another one meanwhile."""
-        ...
+        Nothing is stored if a newer text is there, or if the block has a new schema or was masked meanwhile.
+        """
 
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> tuple[Sequence[RenderedBlock], Sequence[BlockInfo]]:
         """Return blocks as text, and those blocks of the agent that changed since their text was stored."""
-        ...
 
-    async def chain(self, block_id: str) -> Chain: ...
+    async def get_chain(self, block_id: str) -> Chain: ...
 
-    async def since(self, block_id: str, seq: int) -> Sequence[Update]: ...
+    async def list_since(self, block_id: str, seq: int) -> Sequence[Update]:
+        """Return the changes after the one with this number."""
 
     async def record(self, block_id: str, change: Change) -> tuple[int, int]:
         """Store a change as it is. Returns its number, and that of the change before it."""
-        ...
 
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
         """Store a change that `merge` makes on top of all others, under the lock. Returns its number."""
-        ...
 
-    async def keep_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None: ...
+    async def save_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None:
+        """Store a snapshot of all changes up to one. The changes stay for the history."""
 
-    async def history(self, block_id: str) -> Sequence[BlockVersion]: ...
+    async def history(self, block_id: str) -> Sequence[BlockVersion]:
+        """Return all changes, oldest first."""
 
-    async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None: ...
+    async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
+        """Return the state of the document before and after one change."""
 
     async def share(self, block_id: str, agent_id: str, permission: Permission) -> None: ...
 
-    async def unshare(self, block_id: str, agent_id: str) -> bool: ...
-
-    async def shared_with(self, agent_id: str) -> Sequence[SharedBlock]: ...
+    async def unshare(self, block_id: str, agent_id: str) -> bool:
+        """End a share. Returns whether it existed."""
 
 
 class Archive(Protocol):
     """Notes that are only shown when a search asks for them."""
 
-    async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str: ...
+    async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str:
+        """Store a note and return its id."""
 
-    async def list(self, ids: Sequence[str]) -> Mapping[str, ArchivalEntry]: ...
+    async def list(self, ids: Sequence[str]) -> Mapping[str, ArchivalEntry]:
+        """Return notes by their ids."""
 
-    async def delete(self, entry_id: str) -> bool: ...
+    async def delete(self, entry_id: str) -> bool:
+        """Delete a note. Returns whether it existed."""
 
 
 class SearchIndex(Protocol):
@@ -315,19 +356,21 @@ class SearchIndex(Protocol):
 
     async def candidates(
         self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
-    ) -> Sequence[Candidate]: ...
+    ) -> Sequence[Candidate]:
+        """Return the best matches, best first; nothing if the query has no words."""
 
     async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
         """Return lines of a sender's other conversations."""
-        ...
 
 
 class VectorIndex(Protocol):
-    """Finds candidates by their meaning. Vectors are made by a higher layer; here they are 32-bit floats."""
+    """Finds candidates by their meaning. A vector is 32-bit floats, which an embedder computed."""
 
-    async def missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]: ...
+    async def list_missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]:
+        """Return texts that have no vector of this embedder yet. Vectors of another embedder are deleted."""
 
-    async def keep(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None: ...
+    async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
 
     async def nearest(
         self,
@@ -337,10 +380,10 @@ class VectorIndex(Protocol):
         sources: Sequence[SearchContentType],
         limit: int,
         also: Sequence[Candidate] = (),
-    ) -> Sequence[Candidate]: ...
+    ) -> Sequence[Candidate]:
+        """Return what is closest in meaning, closest first; `also` is compared in any case."""
 
 
 class Activity(Protocol):
     async def recent(self, agent_id: str, *, since: datetime, limit: int) -> Sequence[ActivityEntry]:
         """Return what happened since then, newest last."""
-        ...

@@ -1,4 +1,7 @@
-"""What a database must offer for people: what is known of them, their tasks, their mail, who is let in."""
+"""The contract of a database for people: facts, summaries, tasks, the mailbox, streams and authentication.
+
+`base.py` has the protocols for conversations and memory.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,20 @@ from weft.types.memory import Fact, Summary, Task
 
 
 class FactReader(Protocol):
-    async def list(self, sender: str) -> Sequence[Fact]: ...
+    async def list(self, sender: str) -> Sequence[Fact]:
+        """Return the facts about a person, sorted by key."""
 
 
 class Facts(FactReader, Protocol):
-    """Facts about people, with their history. Linked senders are one person and share them."""
+    """Facts about people, with their history. Linked senders are one person and share their facts."""
 
     async def find(self, sender: str, key: str) -> str | None: ...
 
-    async def get(self, sender: str, key: str) -> str: ...
+    async def get(self, sender: str, key: str) -> str:
+        """Return the value of a fact. Raises StoreError if there is none of that key."""
 
-    async def history(self, sender: str, key: str) -> builtins.list[Fact]: ...
+    async def history(self, sender: str, key: str) -> builtins.list[Fact]:
+        """Return every value that a key has had, oldest first."""
 
     async def set(
         self,
@@ -34,16 +40,24 @@ class Facts(FactReader, Protocol):
         by_model: bool = False,
         source: tuple[str, int] | None = None,
     ) -> None:
-        """Store a fact. `source` is the message it came from: a session, and the message's number in it."""
-        ...
+        """Store a fact; its earlier value stays in its history.
 
-    async def delete(self, sender: str, key: str) -> bool: ...
+        `source` is the message that the fact came from: a session, and the message's number in it.
 
-    async def link(self, sender: str, person: str) -> None: ...
+        Raises:
+            StoreError: the fact is not worth storing; the message says why.
+        """
+
+    async def delete(self, sender: str, key: str) -> bool:
+        """End a fact; its history stays. Returns whether the fact existed."""
+
+    async def link(self, sender: str, person: str) -> None:
+        """Join a sender to a person: they share facts from now on."""
 
 
 class SummaryReader(Protocol):
-    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]: ...
+    async def recent(self, channel: str, sender: str, limit: int = 3) -> Sequence[Summary]:
+        """Return summaries, newest first."""
 
 
 class Summaries(SummaryReader, Protocol):
@@ -51,15 +65,17 @@ class Summaries(SummaryReader, Protocol):
 
     async def add(self, channel: str, sender: str, text: str, *, session_id: str | None = None) -> None: ...
 
-    async def delete(self, summary_id: int) -> bool: ...
+    async def delete(self, summary_id: int) -> bool:
+        """Delete a summary. Returns whether it existed."""
 
 
 class TaskReader(Protocol):
-    async def list(self, sender: str) -> Sequence[Task]: ...
+    async def list(self, sender: str) -> Sequence[Task]:
+        """Return pending tasks, by the time at which they are due."""
 
 
 class Tasks(TaskReader, Protocol):
-    """Tasks of people, which fire when they are due."""
+    """Tasks of people, which fire when they are due. A task is named by the start of its id."""
 
     async def add(  # noqa: PLR0913 - the public contract, and where an answer goes
         self,
@@ -72,7 +88,15 @@ class Tasks(TaskReader, Protocol):
         zone: str = "",
         channel: str = "",
         conversation: str = "",
-    ) -> str: ...
+    ) -> str:
+        """Store a task and return its id; the same text due within half an hour is the same task.
+
+        A time without an offset is local time in the zone. The answer goes to the channel and conversation.
+
+        Raises:
+            StoreError: the task is empty, or it repeats and has no time.
+            ConfigError: `repeat` is not a known interval.
+        """
 
     async def update(
         self,
@@ -82,80 +106,132 @@ class Tasks(TaskReader, Protocol):
         text: str | None = None,
         due: datetime | None = None,
         repeat: str | None = None,
-    ) -> Task: ...
+    ) -> Task:
+        """Change a sender's own task; an argument that is left out changes nothing.
 
-    async def cancel(self, sender: str, id_prefix: str) -> str: ...
+        Raises:
+            StoreError: none of the sender's tasks begins so, or several do.
+            ConfigError: `repeat` is not a known interval.
+        """
 
-    async def next_due(self) -> float | None: ...
+    async def cancel(self, sender: str, id_prefix: str) -> str:
+        """Cancel a sender's own task and return its whole id.
+
+        Raises:
+            StoreError: none of the sender's tasks begins so, or several do.
+        """
+
+    async def next_due(self) -> float | None:
+        """Return when the next task fires, in seconds since 1970. A task without a channel never fires."""
 
     async def fire(
         self, now: float, *, acting: Collection[str] = (), channels: Collection[str] | None = None
     ) -> Sequence[Task]:
-        """Fire due tasks and reschedule them in one transaction."""
-        ...
+        """Fire due tasks and reschedule them in one transaction. Returns the tasks that fired.
+
+        `acting` are the channels in which the assistant does tasks itself. With `channels`, only tasks of
+        these fire. A task whose time makes no sense is marked as failed, so that the others still fire.
+        """
 
 
 class Mailbox(Protocol):
-    """Messages that came in and messages that must go out."""
+    """The inbox, with messages that came in, and the outbox, with messages that must go out."""
 
-    async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None: ...
+    async def receive(self, message: Inbound, seen: Iterable[Seen] = ()) -> str | None:
+        """Store a message in the inbox. Returns its id, or None if it is known already.
 
-    async def refuse(self, inbox_id: str, why: str) -> None: ...
+        A notice of a stream is stored together with the items that it reports.
+        """
 
-    async def answer(self, inbox_id: str, text: str) -> None: ...
+    async def refuse(self, inbox_id: str, why: str) -> None:
+        """Delete the text of a message from somebody who is not allowed, and record the attempt."""
 
-    async def waiting(self) -> Sequence[Waiting]: ...
+    async def answer(self, inbox_id: str, text: str) -> None:
+        """Answer a message that needed no turn, such as a command."""
 
-    async def put(self, message: Outbound, *, task_id: str = "") -> None: ...
+    async def list_waiting(self) -> Sequence[Waiting]:
+        """Return messages of the inbox on which no work has begun, oldest first."""
 
-    async def due(
+    async def enqueue(self, message: Outbound, *, task_id: str = "") -> None:
+        """Store a message in the outbox."""
+
+    async def claim_due(
         self, now: float, channels: Collection[str], *, busy: Collection[tuple[str, str]] = ()
-    ) -> Sequence[Delivery]: ...
+    ) -> Sequence[Delivery]:
+        """Return the messages to send now over these channels, oldest first, and mark them as being sent.
 
-    async def sent(self, delivery_id: str) -> None: ...
+        Of several messages to one conversation only the first is returned: the next one waits for it. A
+        conversation that is `busy` (a channel and a conversation) gets none.
+        """
 
-    async def again(self, delivery_id: str, at: float, *, arrived: int = 0) -> None: ...
+    async def mark_sent(self, delivery_id: str) -> None:
+        """Record that a message has arrived, and delete its text."""
 
-    async def undeliverable(self, delivery_id: str, *, note: str = "") -> None: ...
+    async def reschedule(self, delivery_id: str, at: float, *, arrived: int = 0) -> None:
+        """Schedule another attempt. `arrived`: number of parts delivered before the failure."""
 
-    async def tidy(self, now: float) -> None: ...
+    async def mark_failed(self, delivery_id: str, *, note: str = "") -> None:
+        """Give a message up; its text stays. A note may be sent to the same conversation."""
 
-    async def doubtful(self, channels: Collection[str], *, note: str = "") -> Sequence[Delivery]: ...
+    async def fail_interrupted(self, channels: Collection[str], *, note: str = "") -> Sequence[Delivery]:
+        """Give up the messages that were being sent when a process died, and return them.
+
+        Nobody can know whether they arrived. The note is sent to the conversation of each.
+        """
+
+    async def delete_old(self, now: float) -> None:
+        """Delete old inbox and outbox rows and old refusals. Messages that could not be delivered stay."""
 
 
 class Streams(Protocol):
-    """What streams have seen already."""
+    """The items that streams have seen already: a stream watches a source, such as a folder or a feed."""
 
-    async def seen(self, stream: str, source: str) -> Mapping[str, Seen] | None: ...
+    async def find_seen(self, stream: str, source: str) -> Mapping[str, Seen] | None:
+        """Return what a stream has seen, by item; None if it never read that source."""
 
-    async def begin(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None: ...
+    async def start(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None:
+        """Record the first look at a source. Its items are known from now on, those of another are not."""
 
     async def save(self, seen: Iterable[Seen]) -> None: ...
 
-    async def is_waiting(self, stream: str) -> bool: ...
+    async def has_open_notice(self, stream: str) -> bool:
+        """Check whether a notice of the stream is not answered yet."""
 
-    async def oldest_blocks(self, stream: str, keep: int) -> Sequence[str]: ...
+    async def list_oldest_blocks(self, stream: str, keep: int) -> Sequence[str]:
+        """Return the ids of all blocks of a stream but the newest `keep`."""
 
-    async def forget_block(self, block_id: str) -> None: ...
+    async def forget_block(self, block_id: str) -> None:
+        """Forget the block of an item. The item itself stays known."""
 
 
 class Auth(Protocol):
-    """Who is let in. A secret is shown once and stored as a hash."""
+    """Paired people, and programs with a token. A secret is shown once and stored as a hash."""
 
-    async def offer_pairing(self, channel: str, sender: str) -> str: ...
+    async def offer_pairing(self, channel: str, sender: str) -> str:
+        """Create a code that pairs this person once the owner confirms it. It replaces an earlier code."""
 
-    async def confirm_pairing(self, code: str) -> Paired: ...
+    async def confirm_pairing(self, code: str) -> Paired:
+        """Pair the person who has this code.
+
+        Raises:
+            StoreError: nobody has this code, or it is too old.
+        """
 
     async def is_paired(self, channel: str, sender: str) -> bool: ...
 
-    async def paired(self) -> Sequence[Paired]: ...
+    async def list_paired(self) -> Sequence[Paired]:
+        """Return all paired people, by channel."""
 
-    async def unpair(self, channel: str, sender: str) -> bool: ...
+    async def unpair(self, channel: str, sender: str) -> bool:
+        """Revoke a pairing. Returns whether it existed."""
 
-    async def denied(self, *, limit: int = 100) -> Sequence[Denial]: ...
+    async def list_denied(self, *, limit: int = 100) -> Sequence[Denial]:
+        """Return the people who were refused, the one who tried last before the others."""
 
-    async def new_token(self, name: str) -> str: ...
+    async def create_token(self, name: str) -> str:
+        """Create a token for a program. It replaces the old token of that name."""
 
-    async def whose_token(self, token: str) -> str | None: ...
+    async def find_token_name(self, token: str) -> str | None: ...
 
-    async def end_token(self, name: str) -> bool: ...
+    async def revoke_token(self, name: str) -> bool:
+        """Revoke a token. Returns whether it existed."""

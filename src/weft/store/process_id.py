@@ -1,7 +1,7 @@
 """The id of a process that stays unique, and whether that process still runs.
 
 A database in which a turn began may be opened by another process, or by the same program after a crash. The
-system uses process ids again; the start time tells two processes with the same id apart.
+system uses process ids again; two processes with the same id differ in their start time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _named(pid: int) -> str:
 
 
 def is_running(owner: str) -> bool | None:
-    """Return whether a process runs; None if it cannot be seen from here."""
+    """Check whether a process runs; None if this process cannot see it."""
     place, _, rest = owner.rpartition("/")
     place, _, pid = place.rpartition("/")
     if place != _place() or not pid.isdigit():

@@ -1,7 +1,7 @@
 """Rules that every storage backend shares, as functions without a database.
 
-They say when a task fires and when it is due again, when a turn counts as interrupted, which facts are
-stored, how long mail is kept, and how changes of memory are described.
+They decide when a task fires and when it is due again, when a turn counts as interrupted, which facts are
+stored, how long messages stay in the mailbox, and how changes of memory are described.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from weft.types.memory import ActivityEntry, Task
 from weft.types.repeat import next_due
 
 SAME_TASK_SECONDS = 30 * 60
-"""A task with the same text that is due within this time is the same task."""
+"""Two tasks with the same text whose times differ by no more than this are one task."""
 MAIL_SECONDS = 30 * 86_400
-"""Answered and delivered messages leave the mailbox after this time; the log keeps what was said."""
+"""Answered and delivered messages are deleted from the mailbox after this time. They stay in the log."""
 DENIAL_SECONDS = 365 * 86_400
 """Refusals are deleted after this time."""
 _TURN_SECONDS = 3600.0
@@ -31,7 +31,7 @@ _MAX_ATTEMPTS = 3
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 _ACTION = "action"
 _ORDER = "task:"
-_KINDS = {
+_VERBS = {
     "edit": "changed",
     "overwrite": "overwrote",
     "undo": "took back a change of",
@@ -41,7 +41,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueTask:
-    """A task that is due: its sender, when it is due now, when it was first, how often it was retried."""
+    """A task that is due: when it is due now, when it was due first, and how often it was retried."""
 
     task: Task
     sender: str
@@ -52,7 +52,7 @@ class DueTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """The effect of a due task: a message to send or to work on, and when it is due again, if ever."""
+    """The effect of a due task: a message to a person or to the assistant, and the next due time, if any."""
 
     message: Inbound | Outbound
     next_due: datetime | None
@@ -61,11 +61,11 @@ class Firing:
 def fire(due: DueTask, now: float, acting: Collection[str]) -> Firing:
     """Decide what a due task does.
 
-    A reminder is sent to where the task came from. A task with an action becomes a message for the assistant
-    if its channel is one of `acting`; elsewhere the person is reminded of it.
+    A reminder is sent to the conversation that the task came from. A task with an action becomes a message
+    for the assistant if its channel is one of `acting`; in other channels the person is reminded of it.
 
     Raises:
-        StoreError, ValueError, OverflowError: the time of the task makes no sense.
+        StoreError, ValueError, OverflowError: the due time or the zone of the task is invalid.
     """
     task = due.task
     following = _next_time(task, due.first_due, now)
@@ -78,7 +78,7 @@ def fire(due: DueTask, now: float, acting: Collection[str]) -> Firing:
 
 
 def _order(due: DueTask, text: str) -> Inbound:
-    """Make the message that tells the assistant to do a task; each time at which it is due has its own id."""
+    """Return the message that orders the assistant to do a task. Each due time has an id of its own."""
     return Inbound(
         channel=due.task.channel,
         conversation=due.task.conversation,
@@ -90,27 +90,23 @@ def _order(due: DueTask, text: str) -> Inbound:
     )
 
 
-def task_of(external_id: str) -> str | None:
-    """Return the id of the task that a message tells the assistant to do, if it is such a message."""
+def ordered_task(external_id: str) -> str | None:
+    """Return the id of the task that a message orders the assistant to do; None for other messages."""
     is_order = external_id.startswith(_ORDER)
     return external_id.removeprefix(_ORDER).partition(":")[0] if is_order else None
 
 
 def retry_at(status: str, attempts: int, due_at: float, now: float) -> float | None:
-    """Return when a task whose work failed is tried again; None if it was cancelled or tried too often."""
+    """Return when a failed task is retried; None if it was cancelled or retried too often."""
     if status == "cancelled" or attempts >= _MAX_ATTEMPTS:
         return None
-    again = float(ceil(now + _RETRY_SECONDS))
-    # One that repeats is still pending, and its next time may come earlier.
-    return min(again, due_at) if status == "pending" else again
+    retry = float(ceil(now + _RETRY_SECONDS))
+    # A task that repeats is still pending, and its next due time may come earlier.
+    return min(retry, due_at) if status == "pending" else retry
 
 
 def check_task(text: str, due: datetime | None, repeat: str) -> None:
-    """Refuse a task that says nothing, or that repeats without a time.
-
-    Raises:
-        StoreError: it is refused; the message says why.
-    """
+    """Raise StoreError for a task without text, or one that repeats and has no time."""
     if not text:
         raise StoreError("The task is empty: say what is to be done.")
     if repeat != "once" and due is None:
@@ -118,10 +114,10 @@ def check_task(text: str, due: datetime | None, repeat: str) -> None:
 
 
 def in_zone(due: datetime | None, zone: str) -> datetime | None:
-    """Give a time its zone; a time without an offset is one on the wall there.
+    """Return a due time with an offset. A time without one is local time in the zone.
 
     Raises:
-        StoreError: there is no such zone, or nothing can be due then.
+        StoreError: the zone is unknown, or the year is out of range.
     """
     place = find_zone(zone)
     if due is None:
@@ -133,7 +129,7 @@ def in_zone(due: datetime | None, zone: str) -> datetime | None:
 
 
 def find_zone(name: str) -> ZoneInfo:
-    """Return a time zone; that of an empty name is UTC. Raises StoreError if there is none of that name."""
+    """Return a time zone by its name; an empty name is UTC. Raises StoreError if the name is unknown."""
     try:
         return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -148,33 +144,30 @@ def _next_time(task: Task, first_due: str, now: float) -> datetime | None:
 def is_interrupted(is_running: bool | None, began: float, now: float) -> bool:
     """Decide whether a turn that did not end counts as interrupted.
 
-    `is_running` says whether its process runs; None if that cannot be seen from here. Then time decides.
+    `is_running`: whether the turn's process runs. None means that this process cannot know it; then the age
+    of the turn decides.
     """
     return now - began > _TURN_SECONDS if is_running is None else not is_running
 
 
 def check_fact(key: str, value: str, *, by_model: bool) -> None:
-    """Refuse a fact that is not worth storing.
-
-    Raises:
-        StoreError: it is refused; the message says why.
-    """
+    """Raise StoreError for a fact that is not worth storing, with the reason."""
     if problem := problem_with(key, value, by_model=by_model):
         raise StoreError(problem)
 
 
-def activity(changes: Iterable[tuple[datetime, str, str, str, str]]) -> list[ActivityEntry]:
-    """Tell changes of blocks, oldest first; the same change several times in a row is one entry.
+def describe_changes(changes: Iterable[tuple[datetime, str, str, str, str]]) -> list[ActivityEntry]:
+    """Describe changes of blocks, oldest first. The same change several times in a row is one entry.
 
-    A change is its time, author, kind, and the label and id of its block.
+    A change is a tuple: its time, author and kind, and the label and id of its block.
     """
     entries: list[tuple[tuple[str, str, str], ActivityEntry, int]] = []
     for at, author, kind, label, block_id in changes:
         key, times = (author, kind, block_id), 1
         if entries and entries[-1][0] == key:
             times = entries.pop()[2] + 1
-        often = f" {times} times" if times > 1 else ""
-        text = f"{_KINDS[kind]} the block {label!r}{often}"
+        count = f" {times} times" if times > 1 else ""
+        text = f"{_VERBS[kind]} the block {label!r}{count}"
         entry = ActivityEntry(at=at, text=text, agent="" if author == "system" else author)
         entries.append((key, entry, times))
     return [entry for _, entry, _ in entries]

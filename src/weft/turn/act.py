@@ -227,7 +227,7 @@ class ToolRunner:
             return text or "(no output)"
         how = "the rest was not stored"
         if self._turns is not None and self._caller.session_id:
-            result_id = await self._turns.keep_result(self._caller.session_id, tool, text)
+            result_id = await self._turns.save_result(self._caller.session_id, tool, text)
             how = f"all of it is stored as {result_id}"
             if "read_result" in self._offered.tools:
                 how += f', and read_result(id="{result_id}", offset={limit}) shows more'

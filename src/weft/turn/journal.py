@@ -142,7 +142,7 @@ async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Seq
         The turns that this call settled.
     """
     settled = []
-    for turn in await turns.interrupted(session_id):
+    for turn in await turns.list_interrupted(session_id):
         message = Message(role="user", content=turn.text, timestamp=turn.at, origin=turn.origin)
         steered = [step.content for step in turn.steps if step.role == "user" and step.origin == "user"]
         texts = [" ".join(text.split())[:_QUOTED_CHARS] for text in (turn.text, *steered)]

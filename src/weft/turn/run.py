@@ -228,7 +228,7 @@ async def _routed(turn: Turn) -> Turn:
     model = chosen_model(
         turn.model or turn.provider.info, choice.model, window=turn.settings.windows.get(choice.model)
     )
-    learned = await turn.turns.ratio(model.id) if turn.turns is not None else None
+    learned = await turn.turns.find_ratio(model.id) if turn.turns is not None else None
     return replace(
         turn,
         model=replace(model, tokens_ratio=learned or model.tokens_ratio),

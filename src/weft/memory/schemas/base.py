@@ -35,7 +35,7 @@ class Kind(ABC, Generic[S]):
 
     @abstractmethod
     def render(self, schema: S, content: Any, *, bare: bool) -> str:
-        """Write the content as text; `bare` is without what we add, such as the time of a log entry."""
+        """Write the content as text; `bare` leaves out what Weft adds, such as the time of a log entry."""
 
     @abstractmethod
     def check(self, schema: S, value: Any, where: str) -> Any:
@@ -82,8 +82,8 @@ def content_of(block: Containers, schema: BlockSchema | None = None, place: str 
 def render(schema: BlockSchema, content: Any, *, bare: bool = False) -> str:
     """Write content as the text that a model reads.
 
-    No value can look like what is ours: the lines of a value are indented below its first, and a line like a
-    section's header gains a backslash.
+    No value can imitate the marks that Weft adds: the lines of a value are indented below its first, and a
+    line like a section's header gains a backslash.
     """
     return kind_for(schema).render(schema, content, bare=bare)
 
@@ -94,7 +94,7 @@ def render_block(block: Containers) -> str:
 
 
 def measure(schema: BlockSchema, content: Any) -> int:
-    """Count the characters of a block's limit that the content takes: its text without what we add."""
+    """Count the characters of a block's limit that the content takes: its bare text."""
     return len(render(schema, content, bare=True))
 
 

@@ -30,7 +30,9 @@ class CompositeKind(Kind[CompositeSchema]):
         for section in schema.sections:
             parts.append(f"=== {section.name}{READ_ONLY_MARK if section.read_only else ''} ===")
             body = render(section.schema, content[section.name], bare=bare)
-            if kind_for(section.schema).sections(section.schema) is None:  # else the headers are ours
+            if (
+                kind_for(section.schema).sections(section.schema) is None
+            ):  # else the headers are those of its sections
                 body = _HEADER_LIKE.sub(r"\\\g<0>", body)
             if body:
                 parts.append(body)

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from weft.errors import LimitExceeded, PermissionDenied, StoreError, did_you_mean
 from weft.memory.containers import Containers
-from weft.memory.permission import Action, check
+from weft.memory.permission import READ_WRITE, Action, Rights
 from weft.memory.schemas.base import content_of, kind_for, measure
 from weft.types.memory import Permission
 from weft.types.schema import BlockSchema
@@ -56,16 +56,12 @@ def exclusive(operation: Callable[Concatenate[E, P], T]) -> Callable[Concatenate
 class Editor:
     """A block as one holder may edit it. The operations of each kind are in a subclass."""
 
-    def __init__(
-        self,
-        block: Containers,
-        *,
-        permission: Permission = Permission.READ_WRITE,
-        consented: bool = False,
-        append_only: bool = False,
-    ) -> None:
-        self._block, self.permission, self.consented = block, permission, consented
-        self.append_only = append_only
+    def __init__(self, block: Containers, rights: Rights = READ_WRITE) -> None:
+        self._block, self._rights = block, rights
+
+    @property
+    def permission(self) -> Permission:
+        return self._rights.permission
 
     @property
     def label(self) -> str:
@@ -77,14 +73,7 @@ class Editor:
 
     def _open(self, cls: type[S], action: Action, section: Section | None, is_system: bool) -> Part[S]:
         """Return the part to work on, if the holder may do this to it and it has the right schema."""
-        check(
-            action,
-            permission=self.permission,
-            label=self.label,
-            consented=self.consented,
-            append_only=self.append_only,
-            is_system=is_system,
-        )
+        self._rights.check(action, self.label, is_system=is_system)
         part: Part[Any] = Part(self.schema, "", (), f"The block {self.label!r}")
         path = () if section is None else (section,) if isinstance(section, str) else tuple(section)
         for name in path:

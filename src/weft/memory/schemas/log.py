@@ -77,7 +77,7 @@ def _check_entry(schema: LogEntrySchema, value: Any, where: str) -> Any:
 
 
 def _line(entry: Any, at: str, order: Sequence[str]) -> str:
-    """Write an entry behind its own time, else behind the one at which it was written."""
+    """Write an entry after its own time, or else after the time at which it was stored."""
     values = entry if isinstance(entry, Mapping) else {"": entry}
     stamp = scalar(values["timestamp"]) if values.get("timestamp") is not None else at
     words = [scalar(values[key]) for key in ordered_keys(values, order) if key != "timestamp"]

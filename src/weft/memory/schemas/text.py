@@ -35,7 +35,7 @@ class TextEditor(Editor):
 
     @exclusive
     def set_text(self, text: str, is_system: bool = False, *, section: Section | None = None) -> None:
-        """Make this the whole text. Only what differs is written, so that edits made meanwhile survive."""
+        """Replace the whole text. Only what differs is written, so that edits of others meanwhile survive."""
         part = self._open(TextSchema, Action.OVERWRITE, section, is_system)
         self._write_text(part, self._block.text(part.place), as_text(text, part.name))
 
@@ -66,7 +66,7 @@ class TextEditor(Editor):
         return at >= 0
 
     def set_text_in_section(self, text: str, section: Section, is_system: bool = False) -> None:
-        """Make this the whole text of a section."""
+        """Replace the whole text of a section."""
         self.set_text(text, is_system, section=section)
 
     def _write_text(self, part: Part[TextSchema], old: str, new: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
-from weft.store.rules import activity
-from weft.store.sqlite.database import Database
-from weft.store.sqlite.rows import stamp
+from weft.store.rules import describe_changes
+from weft.store.sqlite.database import Repository
+from weft.store.sqlite.rows import moment, stamp
 from weft.types.memory import ActivityEntry
 
 _MIN_ROWS = 200
@@ -23,14 +23,10 @@ _NEWEST = """
 """
 
 
-class SqliteActivity:
-    """Changes of the blocks that an agent owns or shares. It does not tell what people said."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class SqliteActivity(Repository):
+    """Changes of the blocks that an agent owns or shares. What people said is not among them."""
 
     async def recent(self, agent_id: str, *, since: datetime, limit: int) -> list[ActivityEntry]:
-        values = (stamp(since), agent_id, max(limit, _MIN_ROWS))
-        rows = await self._database.read(lambda db: [*db.execute(_NEWEST, values)])
-        changes = ((datetime.fromtimestamp(at, UTC), *change) for at, *change in reversed(rows))
-        return activity(changes)[-limit:] if limit > 0 else []
+        rows = await self._rows(_NEWEST, stamp(since), agent_id, max(limit, _MIN_ROWS))
+        changes = ((moment(at), *change) for at, *change in reversed(rows))
+        return describe_changes(changes)[-limit:] if limit > 0 else []

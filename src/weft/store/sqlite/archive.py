@@ -10,19 +10,15 @@ from typing import Any
 import apsw
 
 from weft.errors import StoreError
-from weft.store.sqlite.database import Database
+from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import index_text, unindex
-from weft.store.sqlite.rows import moment, new_id, storable
+from weft.store.sqlite.rows import new_id, storable
 from weft.types.codec import dump_json
 from weft.types.memory import ArchivalEntry
 
 
-class SqliteArchive:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class SqliteArchive(Repository):
     async def insert(self, agent_id: str, content: str, metadata: Mapping[str, Any] | None = None) -> str:
-        """Store a note and return its id."""
         content = storable(content)
         if not content.strip():
             raise StoreError("The note is empty: say what to keep.")
@@ -37,29 +33,19 @@ class SqliteArchive:
             index_text(db, ("archival", entry_id), content, (agent_id, "", ""), now)
             return entry_id
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def list(self, ids: Sequence[str]) -> dict[str, ArchivalEntry]:
-        """Return notes by their ids."""
         query = (
             "select id, content, metadata, created_at from archive "
             "where id in (select value from json_each(?))"
         )
-        rows = await self._database.read(lambda db: [*db.execute(query, (json.dumps([*ids]),))])
-        return {row[0]: _entry(row) for row in rows}
+        return {entry.id: entry for entry in await self._fetch(ArchivalEntry, query, json.dumps([*ids]))}
 
     async def delete(self, entry_id: str) -> bool:
-        """Delete a note. Returns whether there was one."""
-
         def work(db: apsw.Connection) -> bool:
             unindex(db, ("archival", entry_id))
             db.execute("delete from archive where id = ?", (entry_id,))
             return db.changes() > 0
 
-        return await self._database.write(work)
-
-
-def _entry(row: tuple[Any, ...]) -> ArchivalEntry:
-    entry_id, content, metadata, created_at = row
-    data = json.loads(metadata) if metadata else None
-    return ArchivalEntry(id=entry_id, content=content, metadata=data, created_at=moment(created_at))
+        return await self._write(work)

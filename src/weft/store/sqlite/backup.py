@@ -19,19 +19,17 @@ import apsw
 
 from weft.errors import ConfigError, StoreError
 from weft.store.base import BackupProgress, BackupStatus
-from weft.store.sqlite.database import Database, connect, make_private, problems, translated
+from weft.store.sqlite.database import Repository, connect, make_private, problems, translated
 from weft.store.sqlite.migrations import find_version
-from weft.store.sqlite.rows import moment
 
 _PAGES = 256
 """Pages in a step: a megabyte, after which progress is reported and a cancelled copy ends."""
 
 
-class SqliteBackups:
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class SqliteBackups(Repository):
+    """Backups of the file, to be mixed into its backend."""
 
-    async def make(self, path: str | Path, *, progress: BackupProgress | None = None) -> int:
+    async def backup(self, path: str | Path, *, progress: BackupProgress | None = None) -> int:
         if self._database.path == ":memory:":
             raise StoreError("This store is in memory only: there is no file to back up.")
         started, stop = time.time(), threading.Event()
@@ -50,19 +48,17 @@ class SqliteBackups:
             with suppress(StoreError):
                 await copying
             raise
-        row = (started, str(target))
         query = "insert or replace into backups(id, at, path) values(1, ?, ?)"
-        await self._database.write(lambda db: db.execute(query, row).get)
+        await self._execute(query, started, str(target))
         return size
 
-    async def status(self) -> BackupStatus:
+    async def backup_status(self) -> BackupStatus:
         query = (
-            "select (select at from backups), coalesce((select path from backups), ''), "
-            "exists(select 1 from messages)"
+            "select (select at from backups) as at, coalesce((select path from backups), '') as path, "
+            "exists(select 1 from messages) as has_messages"
         )
-        (row,) = await self._database.read(lambda db: [*db.execute(query)])
-        at, path, has_messages = row
-        return BackupStatus(at=moment(at), path=path, has_messages=bool(has_messages))
+        [status] = await self._fetch(BackupStatus, query)
+        return status
 
 
 def restore(database: Path, backup: Path) -> Path | None:
@@ -100,7 +96,7 @@ def _make(source: str, target: Path, progress: BackupProgress) -> tuple[Path, in
 
 @contextmanager
 def _copied(source: Path, target: Path, progress: BackupProgress | None = None) -> Iterator[Path]:
-    """Give a checked copy of a database under a temporary name beside the target; rename it to keep it."""
+    """Yield a checked copy of a database under a temporary name beside the target; rename it to keep it."""
     part = target.with_name(f".{target.name}.part-{os.getpid()}")
     try:
         with translated(str(target)):
@@ -124,9 +120,7 @@ def _copy(db: apsw.Connection, copy: apsw.Connection, progress: BackupProgress |
             backup.step(_PAGES)
             if progress is not None:
                 progress(backup.page_count - backup.remaining, backup.page_count)
-    copy.pragma(
-        "journal_mode", "delete"
-    )  # the copy is one file, and can be read where nothing can be written
+    copy.pragma("journal_mode", "delete")  # one file, which can be read where nothing can be written
     if trouble := problems(copy):
         raise StoreError(f"The copy is damaged ({trouble[0]}), so it was deleted: run `weft doctor`.")
 

@@ -28,6 +28,7 @@ import apsw
 
 from weft.errors import StoreError, WeftError
 from weft.store.sqlite.migrations import migrate
+from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
 from weft.store.sqlite.tables import TABLES
 
@@ -87,27 +88,26 @@ class Database:
 
     async def write(self, work: Work[T]) -> T:
         """Run work in a transaction. When this returns, what the work wrote is on disk."""
-        if self._closed:
-            raise StoreError("The store is closed: open it again to use it.")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
-        return await future
+        job = self._job(work)
+        self._jobs.put(job)
+        return await job.future
 
     async def read(self, work: Work[T]) -> T:
         """Run work that only reads, beside the writer. It sees everything that was acknowledged."""
         if self._in_memory:
             return await self.write(work)
+        job = self._job(work)
+        if job.loop not in self._reads:
+            self._reads[job.loop] = []
+            job.loop.call_soon(self._start_reading, job.loop)
+        self._reads[job.loop].append(job)
+        return await job.future
+
+    def _job(self, work: Work[T]) -> _Job[T]:
         if self._closed:
             raise StoreError("The store is closed: open it again to use it.")
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        jobs = self._reads.get(loop)
-        if jobs is None:
-            jobs = self._reads[loop] = []
-            loop.call_soon(self._start_reading, loop)
-        jobs.append(_Job(work, loop, future))
-        return await future
+        return _Job(work, loop, loop.create_future())
 
     def _start_reading(self, loop: asyncio.AbstractEventLoop) -> None:
         """Hand all reads of this moment to one thread."""
@@ -232,6 +232,33 @@ class Database:
             return None, error
 
 
+class Repository:
+    """The base of the classes that read and write some of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._read, self._write = database, database.read, database.write
+
+    async def _fetch(self, cls: type[T], query: str, *values: Any) -> list[T]:
+        """Read the rows of a query, each as a dataclass."""
+        return await self._read(lambda db: fetch(db, cls, query, *values))
+
+    async def _rows(self, query: str, *values: Any) -> list[Any]:
+        return await self._read(lambda db: db.execute(query, values).fetchall())
+
+    async def _value(self, cls: type[T], query: str, *values: Any) -> T | None:
+        """Read the first value of a query, which is of this type, or None."""
+        return await self._read(lambda db: db.execute(query, values).get)
+
+    async def _execute(self, query: str, *values: Any) -> int:
+        """Run a statement in a transaction of its own. Returns the number of changed rows."""
+
+        def work(db: apsw.Connection) -> int:
+            db.execute(query, values)
+            return db.changes()
+
+        return await self._write(work)
+
+
 def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> None:
     """Settle the futures of all jobs with what was read, or with the reason why nothing was."""
     if done.cancelled():
@@ -262,14 +289,14 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that only its owner may read, unless there is one; its folder likewise."""
+    """Create an empty file that only its owner may read, unless it exists; its folder likewise."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def problems(db: apsw.Connection) -> list[str]:
-    """Return what is wrong with a database; nothing, if all is well."""
+    """Return the problems of a database; none, if all is well."""
     rows = [str(row[0]) for row in db.execute("pragma integrity_check")]
     return [row for row in rows if row != "ok"] + [str(row) for row in db.execute("pragma foreign_key_check")]
 
@@ -284,7 +311,7 @@ def _vector_extension() -> str:
 
 
 def _patience() -> Callable[[int], bool]:
-    """Make a busy handler that waits random moments: with SQLite's own steps one process can starve."""
+    """Return a busy handler that waits random moments: with SQLite's own steps one process can starve."""
     started = [0.0]
 
     def wait(attempts: int) -> bool:
@@ -311,7 +338,7 @@ def translated(path: str) -> Iterator[None]:
 
 
 def explain(error: apsw.Error, path: str) -> str:
-    """Say what an error of SQLite means for a person."""
+    """Describe an error of SQLite to a person."""
     for kind, sentence in _SENTENCES.items():
         if isinstance(error, kind):
             return sentence.format(path=path)

@@ -1,8 +1,8 @@
 """Export: the whole store as a folder that a person can read and another program can load. And import.
 
 Each table is one file of JSON Lines; the text of each block is in a file beside them. The description of the
-tables says which columns are exported: those that can be made again, such as the search index, are left out.
-Exporting what was imported gives the same bytes.
+tables decides which columns are exported: those that can be computed again, such as the search index, are
+left out. An export of an imported store has the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import apsw
 
 from weft.errors import StoreError, WeftError
-from weft.store.sqlite.database import Database, explain
+from weft.store.sqlite.database import explain
 from weft.store.sqlite.index import index_message, index_text
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from
 from weft.store.sqlite.schema import Column, Table
@@ -45,31 +45,7 @@ _CHECKS: dict[tuple[str, str], Callable[[Any], object]] = {
 """Values that could be stored but not be read again are refused."""
 
 
-class SqliteDump:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._tables = [table for table in database.tables if table.exported]
-
-    async def export(self, folder: str | Path) -> dict[str, int]:
-        """Write everything into a new folder, as it is at one moment. Returns the rows of each table.
-
-        Raises:
-            StoreError: there is something in that place already, or it cannot be written to.
-        """
-        tables = self._tables
-        return await self._database.read(lambda db: _export(db, tables, Path(folder)))
-
-    async def restore(self, folder: str | Path) -> dict[str, int]:
-        """Read everything from an exported folder into this store, all of it or nothing.
-
-        Raises:
-            StoreError: the store is not empty, or the folder is damaged; the sentence names the line.
-        """
-        tables = self._tables
-        return await self._database.write(lambda db: _restore(db, tables, Path(folder)))
-
-
-def _export(db: apsw.Connection, tables: Sequence[Table], folder: Path) -> dict[str, int]:
+def export_tables(db: apsw.Connection, tables: Sequence[Table], folder: Path) -> dict[str, int]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StoreError(f"There is something in {folder} already: name a new folder.")
     part = folder.with_name(f".{folder.name}.part-{os.getpid()}")
@@ -120,7 +96,7 @@ def _file_name(name: str) -> str:
     return safe if safe and safe == name else f"{safe}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _restore(db: apsw.Connection, tables: Sequence[Table], folder: Path) -> dict[str, int]:
+def import_tables(db: apsw.Connection, tables: Sequence[Table], folder: Path) -> dict[str, int]:
     counts = _counts(folder)
     filled = [table.name for table in tables if db.execute(f"select exists(select 1 from {table.name})").get]
     if filled:

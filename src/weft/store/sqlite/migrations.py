@@ -16,7 +16,7 @@ from weft.errors import StoreError
 from weft.store.sqlite.schema import Table
 
 APPLICATION_ID = 0x77656674
-"""Says `weft` in the file's header, so that no other program's database is taken for ours."""
+"""The mark `weft` in the header of a file, by which a database of another program is recognized."""
 
 Step = Callable[[apsw.Connection], None]
 
@@ -28,7 +28,7 @@ def migrate(db: apsw.Connection, path: str, tables: Sequence[Table]) -> None:
     """Bring a file to the newest version.
 
     Raises:
-        StoreError: it was made by a newer version, or by another program.
+        StoreError: a newer version of Weft, or another program, wrote the file.
     """
     if find_version(db, path) == 1 + len(STEPS):
         return

@@ -2,7 +2,7 @@
 
 The log is never rewritten but for this. A mark with the fingerprint takes the text's place in every column
 that holds people's texts, so that a reader knows that something is missing. Blocks come masked from the
-memory, with all their changes, because their content cannot be read here.
+memory, with all their changes, because the store cannot read their content.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.base import MaskedBlock
-from weft.store.sqlite.database import Database
 from weft.store.sqlite.index import index_text
 from weft.store.sqlite.schema import Column, Holds, Table
 from weft.store.sqlite.search import TEXT
@@ -23,23 +22,7 @@ from weft.types.codec import dump_json
 from weft.types.secret import fingerprint
 
 
-class SqlitePurge:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def purge(self, text: str, blocks: Sequence[MaskedBlock]) -> int:
-        """Overwrite a text everywhere. Returns the number of places in which it was.
-
-        Raises:
-            StoreError: a block was changed meanwhile; nothing was overwritten.
-        """
-        tables = self._database.tables
-        places = await self._database.write(lambda db: _purge(db, tables, text, blocks))
-        await self._database.compact()
-        return places
-
-
-def _purge(db: apsw.Connection, tables: Sequence[Table], text: str, blocks: Sequence[MaskedBlock]) -> int:
+def purge(db: apsw.Connection, tables: Sequence[Table], text: str, blocks: Sequence[MaskedBlock]) -> int:
     name = fingerprint(text)
     db.pragma("secure_delete", True)
     for block in blocks:
@@ -73,7 +56,7 @@ def _inside_json(text: str) -> str:
 
 
 def _delete_folds(db: apsw.Connection, text: str) -> int:
-    """Delete summaries made from messages with the text: a model may have put it in words of its own.
+    """Delete summaries of messages with the text: a model may have put it in words of its own.
 
     The messages that they stood for are shown again, and summarized anew when needed.
     """

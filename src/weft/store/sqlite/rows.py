@@ -7,9 +7,14 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import apsw
 
 from weft.types.codec import dump_json, from_dict, to_dict
 from weft.types.message import Message, ToolCall
@@ -18,10 +23,11 @@ MESSAGE_COLUMNS = (
     "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+T = TypeVar("T")
 
 
 class _Ids:
-    """Ids that sort in the order in which this process makes them: milliseconds, then random digits."""
+    """Ids that sort in the order in which this process creates them: milliseconds, then random digits."""
 
     def __init__(self) -> None:
         self._lock, self._milliseconds, self._digits = threading.Lock(), 0, 0
@@ -40,12 +46,50 @@ new_id = _Ids()
 
 
 def storable(text: str) -> str:
-    """Make text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
+    """Return text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
     return _SURROGATE.sub("\ufffd", text)
 
 
-def moment(stamp: float | None) -> datetime | None:
-    return None if stamp is None else datetime.fromtimestamp(stamp, UTC)
+def fetch(db: apsw.Connection, cls: type[T], query: str, *values: Any) -> list[T]:
+    """Run a query and build a dataclass from each row. The columns are named after its fields.
+
+    The values are those of the parameters, or one dict by their names.
+    """
+    cursor = db.execute(query, values[0] if values and isinstance(values[0], dict) else values)
+    with suppress(apsw.ExecutionCompleteError):  # a query without rows has no description
+        names = [name for name, _ in cursor.get_description()]
+        return [record(cls, names, row) for row in cursor]
+    return []
+
+
+def record(cls: type[T], names: Sequence[str], row: Sequence[Any]) -> T:
+    """Build a dataclass from named columns, each converted to the type of its field."""
+    kind: Any = cls
+    readers, columns = _readers(kind), zip(names, row, strict=True)
+    return cls(**{name: None if value is None else readers[name](value) for name, value in columns})
+
+
+@cache
+def _readers(cls: Any) -> dict[str, Callable[[Any], Any]]:
+    """Return the function that converts a column for each field: the field's type, or one of `_READERS`."""
+    readers = {}
+    for name, hint in get_type_hints(cls).items():
+        kind = get_args(hint)[0] if isinstance(hint, UnionType) else hint  # of `X | None`, X
+        kind = get_origin(kind) or kind
+        readers[name] = _READERS.get(kind, kind)
+    return readers
+
+
+def moment(at: float | str) -> datetime:
+    return datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at, UTC)
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    datetime: moment,
+    Literal: str,
+    Mapping: json.loads,
+    tuple: lambda text: tuple(json.loads(text)),
+}
 
 
 def stamp(when: datetime | None) -> float | None:
@@ -71,7 +115,7 @@ def message_columns(message: Message) -> tuple[Any, ...]:
 
 
 def message_from(row: Sequence[Any]) -> Message:
-    """Make a message of the values of MESSAGE_COLUMNS."""
+    """Build a message from the values of MESSAGE_COLUMNS."""
     role, content, calls, call_id, tool_name, timestamp, origin, parts, data = row
     if not (calls or call_id or tool_name or timestamp or parts or data):
         return Message(role=role, content=content, origin=origin)

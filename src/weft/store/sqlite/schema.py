@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Literal
 
 LeftOut = Literal["", "derived", "secret", "local"]
-"""Why something is not exported: it can be made again, it is a secret, or it concerns this machine only."""
+"""Why something is not exported: it can be computed again, is a secret, or concerns this machine only."""
 
 
 class Holds(Enum):
@@ -43,7 +43,7 @@ class Column:
         return self.sql.startswith("blob")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table: its columns, further constraints and indexes, and why none of it is exported.
 
@@ -77,6 +77,18 @@ class Table:
         parts = (*(f"{column.name} {column.sql}" for column in self.columns), *self.constraints)
         options = "strict" if self.has_rowid else "strict, without rowid"
         return [f"create table {self.name}({', '.join(parts)}) {options}", *self.indexes]
+
+
+def table(
+    name: str,
+    *columns: Column,
+    constraints: tuple[str, ...] = (),
+    indexes: tuple[str, ...] = (),
+    has_rowid: bool = True,
+    left_out: LeftOut = "",
+) -> Table:
+    """Describe a table, column by column."""
+    return Table(name, columns, constraints, indexes, has_rowid, left_out)
 
 
 def names(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:

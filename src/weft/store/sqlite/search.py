@@ -13,9 +13,9 @@ from typing import Any
 import apsw
 
 from weft.store.base import Scope
-from weft.store.sqlite.database import Database
+from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import scope_word
-from weft.store.sqlite.rows import moment
+from weft.store.sqlite.rows import fetch
 from weft.types.search import Candidate, SearchContentType
 from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, words
 
@@ -23,8 +23,10 @@ TEXT = """case items.source
     when 'message' then (select content from messages where id = cast(items.ref as integer))
     when 'block' then (select rendered from blocks where id = items.ref)
     else (select content from archive where id = items.ref) end"""
-ITEM = f"""items.source, items.ref, {TEXT}, items.at, items.session_id,
-    (select role from messages where items.source = 'message' and id = cast(items.ref as integer))"""
+ITEM = f"""items.source, items.ref as id, coalesce({TEXT}, '') as content, items.at, items.session_id,
+    coalesce((
+        select role from messages where items.source = 'message' and id = cast(items.ref as integer)
+    ), '') as speaker"""
 MAY_FIND = """items.source in (select value from json_each(:sources))
     and (:everyone or items.agent_id = :owner or items.sender = :owner or items.source = 'block'
         and items.ref in (select block_id from block_shares where agent_id = :owner))
@@ -37,25 +39,21 @@ _RANKED = """
     order by score limit ?
 """
 _NAMED = f"""
-    select {ITEM}, -(hit.value ->> 1) as score, null
+    select {ITEM}, -(hit.value ->> 1) as words
     from json_each(:hits) as hit join items on items.id = hit.value ->> 0
     where {MAY_FIND}
-    order by score desc, items.id limit :limit
+    order by words desc, items.id limit :limit
 """
 
 
-class SqliteSearch:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class SqliteSearch(Repository):
     async def candidates(
         self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
     ) -> list[Candidate]:
-        """Return the best matches, best first; nothing if the query has no words."""
         match = fts_query(query)
         if not match or limit <= 0 or not sources:
             return []
-        return await self._database.read(lambda db: _best(db, match, scope, sources, limit))
+        return await self._read(lambda db: _best(db, match, scope, sources, limit))
 
     async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
         scope = Scope(owner=sender, without_session=without_session)
@@ -70,14 +68,10 @@ def fts_query(query: str) -> str:
     terms: list[str] = []
     for word in dict.fromkeys(significant):
         if is_unspaced(word):
-            terms += [f'"{pair}"' if len(pair) > 1 else f'"{pair}" *' for pair in _query_pairs(word)]
+            terms += [f'"{pair}"' if len(pair) > 1 else f'"{pair}" *' for pair in pairs(word)[:-1] or [word]]
         else:
             terms.append(f'"{word}" *' if word in prefixes else f'"{word}"')
     return " OR ".join(terms)
-
-
-def _query_pairs(word: str) -> list[str]:
-    return pairs(word)[:-1] or [word]
 
 
 def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:
@@ -98,9 +92,9 @@ def _best(
     checked = limit
     while True:
         hits = [(row[0], row[1]) for row in db.execute(_RANKED, (values["match"], checked))]
-        rows = list(db.execute(_NAMED, {**values, "hits": json.dumps(hits)}))
-        if len(rows) >= limit or len(hits) < checked:
-            return [candidate_from(row) for row in rows]
+        candidates = fetch(db, Candidate, _NAMED, {**values, "hits": json.dumps(hits)})
+        if len(candidates) >= limit or len(hits) < checked:
+            return candidates
         checked *= 8
 
 
@@ -111,17 +105,3 @@ def _scoped(db: apsw.Connection, match: str, scope: Scope) -> str:
     shares = db.execute("select distinct block_id from block_shares where agent_id = ?", (scope.owner,))
     words = [scope_word(scope.owner), *(scope_word(block) for (block,) in shares)]
     return f"scope:({' OR '.join(words)}) AND text:({match})"
-
-
-def candidate_from(row: tuple[Any, ...]) -> Candidate:
-    source, ref, content, at, session_id, role, words_, meaning = row
-    return Candidate(
-        source=SearchContentType(source),
-        id=ref,
-        content=content or "",
-        words=words_,
-        meaning=meaning,
-        at=moment(at),
-        speaker=role or "",
-        session_id=session_id,
-    )

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import apsw
 
 from weft.errors import StoreError
-from weft.store.sqlite.database import Database
-from weft.store.sqlite.rows import moment, new_id, storable
+from weft.store.sqlite.database import Repository
+from weft.store.sqlite.rows import fetch, new_id, record, storable
 from weft.types.session import Session, SessionRule
 
 PLAIN_RULE = SessionRule()
@@ -18,10 +18,7 @@ _COLUMNS = "id, channel, conversation, sender, agent_id, created_at, active_at, 
 _BIND = "insert or replace into bindings(channel, conversation, sender, session_id) values(?, ?, ?, ?)"
 
 
-class SqliteSessions:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class SqliteSessions(Repository):
     async def find_or_create(
         self,
         channel: str,
@@ -31,8 +28,6 @@ class SqliteSessions:
         agent_id: str = "",
         rule: SessionRule = PLAIN_RULE,
     ) -> Session:
-        """Return the open session of this conversation, or a new one if there is none or it was idle."""
-
         def work(db: apsw.Connection) -> Session:
             session = _bound(db, rule.key(channel, conversation, sender))
             if session is not None and rule.goes_on(session, datetime.now(UTC)):
@@ -41,28 +36,22 @@ class SqliteSessions:
                 _close(db, session.id)
             return _new(db, (channel, conversation, sender), agent_id, rule)
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def find_either(
         self, name: str, channel: str, sender: str, *, rule: SessionRule = PLAIN_RULE
     ) -> tuple[Session | None, Session | None]:
         key = rule.key(channel, name, sender)
-        return await self._database.read(lambda db: (_find(db, name), _bound(db, key)))
+        return await self._read(lambda db: (_find(db, name), _bound(db, key)))
 
     async def find_open(
         self, channel: str, conversation: str, sender: str, *, rule: SessionRule = PLAIN_RULE
     ) -> Session | None:
-        """Return the open session of this conversation, if there is one and it was not idle."""
         key = rule.key(channel, conversation, sender)
-        session = await self._database.read(lambda db: _bound(db, key))
+        session = await self._read(lambda db: _bound(db, key))
         return session if session is not None and rule.goes_on(session, datetime.now(UTC)) else None
 
     async def reopen(self, session_id: str, *, rule: SessionRule = PLAIN_RULE) -> Session:
-        """Open a closed session again, in the place of the session that its conversation is in now.
-
-        Raises:
-            StoreError: there is none of that id.
-        """
         session = await self.get(session_id)
         key = rule.key(session.channel, session.conversation, session.sender)
 
@@ -75,7 +64,7 @@ class SqliteSessions:
             )
             db.execute(_BIND, (*key, session_id))
 
-        await self._database.write(work)
+        await self._write(work)
         return await self.get(session_id)
 
     async def new(
@@ -88,45 +77,34 @@ class SqliteSessions:
         rule: SessionRule = PLAIN_RULE,
         session_id: str = "",
     ) -> Session:
-        """Make a session and bind this conversation to it. An import brings its id."""
-
         def work(db: apsw.Connection) -> Session:
-            key = rule.key(channel, conversation, sender)
-            db.execute(
-                "update sessions set closed_at = ? where closed_at is null and id = (select session_id "
-                "from bindings where channel = ? and conversation = ? and sender = ?)",
-                (time.time(), *key),
-            )
+            if session := _bound(db, rule.key(channel, conversation, sender)):
+                _close(db, session.id)
             return _new(db, (channel, conversation, sender), agent_id, rule, session_id)
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def get(self, session_id: str) -> Session:
-        """Return a session. Raises StoreError if there is none of that id."""
         session = await self.find(session_id)
         if session is None:
             raise StoreError(f"There is no session {session_id!r}: `weft sessions list` shows them.")
         return session
 
     async def find(self, session_id: str) -> Session | None:
-        return await self._database.read(lambda db: _find(db, session_id))
+        return await self._read(lambda db: _find(db, session_id))
 
     async def list(self, *, limit: int = 1000) -> list[Session]:
-        """Return sessions, the one last used first."""
         query = f"select {_COLUMNS} from sessions order by active_at desc, id desc limit ?"
-        return [
-            _session(row) for row in await self._database.read(lambda db: list(db.execute(query, (limit,))))
-        ]
+        return await self._fetch(Session, query, limit)
 
-    async def unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
+    async def list_unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
         query = (
             f"select {_COLUMNS} from sessions where active_at < ? "
             "and exists(select 1 from messages where session_id = sessions.id) "
             "and not exists(select 1 from summaries where session_id = sessions.id) "
             "order by active_at, id limit ?"
         )
-        rows = await self._database.read(lambda db: list(db.execute(query, (before, limit))))
-        return [_session(row) for row in rows]
+        return await self._fetch(Session, query, before, limit)
 
     async def close_idle(self, session_id: str, before: float) -> bool:
         def work(db: apsw.Connection) -> bool:
@@ -140,27 +118,26 @@ class SqliteSessions:
                 _close(db, session_id)
             return bool(idle)
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def close(self, session_id: str) -> None:
-        """Close a session. Raises StoreError if there is none of that id."""
         await self.get(session_id)
-        await self._database.write(lambda db: _close(db, session_id))
+        await self._write(lambda db: _close(db, session_id))
 
 
 def _find(db: apsw.Connection, session_id: str) -> Session | None:
-    row = db.execute(f"select {_COLUMNS} from sessions where id = ?", (session_id,)).fetchone()
-    return None if row is None else _session(row)
+    return _first(db, "id = ?", session_id)
 
 
 def _bound(db: apsw.Connection, key: tuple[str, str, str]) -> Session | None:
     """Return the session that a conversation is bound to, open or closed."""
-    row = db.execute(
-        f"select {_COLUMNS} from sessions where id = (select session_id from bindings "
-        "where channel = ? and conversation = ? and sender = ?)",
-        key,
-    ).fetchone()
-    return None if row is None else _session(row)
+    bound = "select session_id from bindings where channel = ? and conversation = ? and sender = ?"
+    return _first(db, f"id = ({bound})", *key)
+
+
+def _first(db: apsw.Connection, where: str, *values: str) -> Session | None:
+    sessions = fetch(db, Session, f"select {_COLUMNS} from sessions where {where}", *values)
+    return sessions[0] if sessions else None
 
 
 def _close(db: apsw.Connection, session_id: str) -> None:
@@ -177,28 +154,14 @@ def _new(
     row = (session_id, *who, agent_id, now, now, None)
     db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?)", row)
     db.execute(_BIND, (*rule.key(*who), session_id))
-    return _session(row)
+    return record(Session, _COLUMNS.split(", "), row)
 
 
 def _free_id(db: apsw.Connection, wanted: str) -> str:
-    """Return the id, with a number behind it if an earlier session has it already."""
+    """Return the id, with a number after it if an earlier session has it already."""
     exists = "select exists(select 1 from sessions where id = ?)"
     session_id, number = wanted, 1
     while db.execute(exists, (session_id,)).get:
         number += 1
         session_id = f"{wanted}_{number}"
     return session_id
-
-
-def _session(row: tuple[object, ...]) -> Session:
-    session_id, channel, conversation, sender, agent_id, created_at, active_at, closed_at = row
-    return Session(
-        id=str(session_id),
-        channel=str(channel),
-        conversation=str(conversation),
-        sender=str(sender),
-        agent_id=str(agent_id),
-        created_at=moment(created_at),  # type: ignore[arg-type]
-        active_at=moment(active_at),  # type: ignore[arg-type]
-        closed_at=moment(closed_at),  # type: ignore[arg-type]
-    )

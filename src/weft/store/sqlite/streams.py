@@ -1,6 +1,6 @@
-"""What streams have seen already, so that each thing is told exactly once.
+"""Items that streams have seen already, so that each is reported exactly once.
 
-Names and texts are stored as digests only, so that a purge has nothing to do here.
+Names and texts are stored as digests only, so that a purge need not overwrite them.
 """
 
 from __future__ import annotations
@@ -10,31 +10,25 @@ from collections.abc import Iterable
 
 import apsw
 
-from weft.store.sqlite.database import Database
+from weft.store.sqlite.database import Repository
+from weft.store.sqlite.rows import fetch
 from weft.types.envelope import Seen, notice_id
 
 _ITEM = "stream, item, signature, digest, times, block_id"
 
 
-class SqliteStreams:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def seen(self, stream: str, source: str) -> dict[str, Seen] | None:
-        """Return what a stream has seen, by item; None if it never read that source."""
-
+class SqliteStreams(Repository):
+    async def find_seen(self, stream: str, source: str) -> dict[str, Seen] | None:
         def work(db: apsw.Connection) -> dict[str, Seen] | None:
             query = "select exists(select 1 from streams where name = ? and source = ?)"
             if not db.execute(query, (stream, source)).get:
                 return None
-            rows = db.execute(f"select {_ITEM} from stream_items where stream = ?", (stream,))
-            return {row[1]: _seen(row) for row in rows}
+            items = fetch(db, Seen, f"select {_ITEM} from stream_items where stream = ?", stream)
+            return {seen.item: seen for seen in items}
 
-        return await self._database.read(work)
+        return await self._read(work)
 
-    async def begin(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None:
-        """Record the first look at a source. Its items are known from now on, those of another are not."""
-
+    async def start(self, stream: str, source: str, origin: str, seen: Iterable[Seen]) -> None:
         def work(db: apsw.Connection) -> None:
             db.execute(
                 "insert into streams(name, source, origin, begun_at) values(?1, ?2, ?3, ?4) "
@@ -44,32 +38,28 @@ class SqliteStreams:
             db.execute("update stream_items set signature = '', digest = '' where stream = ?", (stream,))
             save(db, seen)
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def save(self, seen: Iterable[Seen]) -> None:
-        await self._database.write(lambda db: save(db, seen))
+        await self._write(lambda db: save(db, seen))
 
-    async def is_waiting(self, stream: str) -> bool:
-        """Return whether a notice of the stream is not answered yet."""
+    async def has_open_notice(self, stream: str) -> bool:
         query = (
             "select exists(select 1 from inbox where state <> 'done' and kind = 'notice' "
             "and substr(external_id, 1, length(?1)) = ?1)"
         )
-        mark = notice_id(stream, "")
-        return bool(await self._database.read(lambda db: db.execute(query, (mark,)).get))
+        return bool(await self._value(int, query, notice_id(stream, "")))
 
-    async def oldest_blocks(self, stream: str, keep: int) -> list[str]:
-        """Return the ids of all blocks of a stream but the newest `keep`."""
+    async def list_oldest_blocks(self, stream: str, keep: int) -> list[str]:
         query = (
             "select block_id from stream_items where stream = ? and block_id <> '' "
             "order by at desc, item limit -1 offset ?"
         )
-        return [row[0] for row in await self._database.read(lambda db: [*db.execute(query, (stream, keep))])]
+        return [block_id for (block_id,) in await self._rows(query, stream, keep)]
 
     async def forget_block(self, block_id: str) -> None:
-        """Forget the block of an item. The item itself stays known."""
         query = "update stream_items set block_id = '' where block_id = ? and block_id <> ''"
-        await self._database.write(lambda db: db.execute(query, (block_id,)).get)
+        await self._execute(query, block_id)
 
 
 def save(db: apsw.Connection, seen: Iterable[Seen]) -> None:
@@ -83,8 +73,3 @@ def save(db: apsw.Connection, seen: Iterable[Seen]) -> None:
             "block_id = iif(?6 = '', block_id, ?6)",
             (one.stream, one.item, one.signature, one.digest, one.times, one.block_id, now),
         )
-
-
-def _seen(row: tuple[str, str, str, str, int, str]) -> Seen:
-    stream, item, signature, digest, times, block_id = row
-    return Seen(stream=stream, item=item, signature=signature, digest=digest, times=times, block_id=block_id)

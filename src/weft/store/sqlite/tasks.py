@@ -20,12 +20,12 @@ from weft.store.rules import (
     find_zone,
     fire,
     in_zone,
+    ordered_task,
     retry_at,
-    task_of,
 )
-from weft.store.sqlite.database import Database
-from weft.store.sqlite.mailbox import put, receive
-from weft.store.sqlite.rows import new_id, stamp, storable
+from weft.store.sqlite.database import Repository
+from weft.store.sqlite.mailbox import enqueue, receive
+from weft.store.sqlite.rows import fetch, new_id, record, stamp, storable
 from weft.types.envelope import Inbound
 from weft.types.memory import Task
 from weft.types.repeat import check_repeat
@@ -34,10 +34,7 @@ _log = logging.getLogger(__name__)
 _COLUMNS = "id, text, due, repeat, action, zone, channel, conversation"
 
 
-class SqliteTasks:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class SqliteTasks(Repository):
     async def add(  # noqa: PLR0913 - the public contract, and where an answer goes
         self,
         sender: str,
@@ -50,14 +47,6 @@ class SqliteTasks:
         channel: str = "",
         conversation: str = "",
     ) -> str:
-        """Store a task and return its id; the same text due within half an hour is the same task.
-
-        A time without an offset is one on the wall of its zone. The task is told where it came from.
-
-        Raises:
-            StoreError: it is empty, or has no time although it repeats.
-            ConfigError: nothing repeats so.
-        """
         text, repeat, due = storable(text.strip()), check_repeat(repeat), in_zone(due, zone)
         check_task(text, due, repeat)
         due_at, due_text = stamp(due), due.isoformat() if due else None
@@ -81,30 +70,22 @@ class SqliteTasks:
             )
             return task_id
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def list(self, sender: str) -> builtins.list[Task]:
-        """Return pending tasks, by the time at which they are due."""
         query = (
             f"select {_COLUMNS} from tasks where sender = ? and status = 'pending' "
             "order by due_at is null, due_at, id"
         )
-        rows = await self._database.read(lambda db: [*db.execute(query, (sender,))])
-        return [_task(row) for row in rows]
+        return await self._fetch(Task, query, sender)
 
     async def cancel(self, sender: str, id_prefix: str) -> str:
-        """Cancel a sender's own task by the start of its id, and return the whole id.
-
-        Raises:
-            StoreError: none of the sender's tasks begins so, or several do.
-        """
-
         def work(db: apsw.Connection) -> str:
             task_id = _own(db, sender, id_prefix)
             db.execute("update tasks set status = 'cancelled' where id = ?", (task_id,))
             return task_id
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def update(
         self,
@@ -115,12 +96,6 @@ class SqliteTasks:
         due: datetime | None = None,
         repeat: str | None = None,
     ) -> Task:
-        """Change a sender's own task by the start of its id; an argument that is left out changes nothing.
-
-        Raises:
-            StoreError: none of the sender's tasks begins so, or several do.
-            ConfigError: nothing repeats so.
-        """
         new_repeat = None if repeat is None else check_repeat(repeat)
 
         def work(db: apsw.Connection) -> Task:
@@ -134,23 +109,18 @@ class SqliteTasks:
                 "where id = ?",
                 (text and storable(text.strip()), new_repeat, due_text, due_text, stamp(when), task_id),
             )
-            return _task(db.execute(f"select {_COLUMNS} from tasks where id = ?", (task_id,)).fetchone())
+            [task] = fetch(db, Task, f"select {_COLUMNS} from tasks where id = ?", task_id)
+            return task
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def next_due(self) -> float | None:
-        """Return when the next task fires, in seconds since 1970. A task without a channel never does."""
         query = "select min(due_at) from tasks where status = 'pending' and channel <> ''"
-        return await self._database.read(lambda db: db.execute(query).get)
+        return await self._value(float, query)
 
     async def fire(
         self, now: float, *, acting: Collection[str] = (), channels: Collection[str] | None = None
     ) -> builtins.list[Task]:
-        """Fire due tasks and reschedule them in one transaction. Returns the tasks that fired.
-
-        `acting` are the channels in which the assistant does tasks itself. With `channels`, only tasks of
-        these fire. A task whose time makes no sense is set aside, so that the others fire all the same.
-        """
         query = (
             f"select {_COLUMNS}, sender, due_at, attempts, coalesce(first_due, due) from tasks "
             "where status = 'pending' and due_at <= ?1 and channel <> '' "
@@ -162,13 +132,13 @@ class SqliteTasks:
             rows: builtins.list[Any] = db.execute(query, (now, among)).fetchall()
             return [task for row in rows if (task := _fire(db, row, now, acting)) is not None]
 
-        return await self._database.write(work)
+        return await self._write(work)
 
 
 def _fire(db: apsw.Connection, row: Any, now: float, acting: Collection[str]) -> Task | None:
     *columns, sender, due_at, attempts, first_due = row
     try:
-        task = _task(columns)
+        task = record(Task, _COLUMNS.split(", "), columns)
         due = DueTask(task=task, sender=sender, due_at=due_at, first_due=first_due, attempts=attempts)
         firing = fire(due, now, acting)
     except (StoreError, ValueError, OverflowError) as error:
@@ -178,15 +148,19 @@ def _fire(db: apsw.Connection, row: Any, now: float, acting: Collection[str]) ->
     if isinstance(firing.message, Inbound):
         receive(db, firing.message)
     else:
-        put(db, firing.message, task_id=task.id)
-    _reschedule(db, task.id, firing.next_due)
+        enqueue(db, firing.message, task_id=task.id)
+    if (due_next := firing.next_due) is None:
+        db.execute("update tasks set status = 'done' where id = ?", (task.id,))
+    else:
+        row = (due_next.isoformat(), due_next.timestamp(), task.id)
+        db.execute("update tasks set due = ?, due_at = ? where id = ?", row)
     return task
 
 
-def end_order(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -> bool:
+def record_task_outcome(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -> bool:
     """Record how the work on a task ended. Returns whether it failed and is tried again later."""
     external_id = db.execute("select external_id from inbox where id = ?", (inbox_id,)).get
-    task_id = task_of(str(external_id))
+    task_id = ordered_task(str(external_id))
     row: Any = db.execute(
         "select status, attempts, due_at, zone from tasks where id = ?", (task_id,)
     ).fetchone()
@@ -205,14 +179,6 @@ def end_order(db: apsw.Connection, inbox_id: str, *, failed: bool, now: float) -
     return True
 
 
-def _reschedule(db: apsw.Connection, task_id: str, due: datetime | None) -> None:
-    if due is None:
-        db.execute("update tasks set status = 'done' where id = ?", (task_id,))
-    else:
-        row = (due.isoformat(), due.timestamp(), task_id)
-        db.execute("update tasks set due = ?, due_at = ? where id = ?", row)
-
-
 def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:
     """Return the id of a sender's own pending task. Raises StoreError unless exactly one begins so."""
     ids = [
@@ -226,17 +192,3 @@ def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:
         what = "No task" if not ids else f"{len(ids)} tasks"
         raise StoreError(f"{what} of yours begins with {id_prefix!r}: give more of its id.")
     return ids[0]
-
-
-def _task(row: Any) -> Task:
-    task_id, text, due, repeat, action, zone, channel, conversation = row
-    return Task(
-        id=task_id,
-        text=text,
-        due=datetime.fromisoformat(due) if due else None,
-        repeat=repeat,
-        action=action,
-        zone=zone,
-        channel=channel,
-        conversation=conversation,
-    )

@@ -12,10 +12,10 @@ from weft.errors import StoreError
 from weft.store.process_id import is_running, this_process
 from weft.store.rules import is_interrupted
 from weft.store.sqlite import mailbox
-from weft.store.sqlite.database import Database
+from weft.store.sqlite.database import Repository
 from weft.store.sqlite.messages import append_messages
 from weft.store.sqlite.rows import moment, new_id, storable
-from weft.store.sqlite.tasks import end_order
+from weft.store.sqlite.tasks import record_task_outcome
 from weft.tokens import COUNTERS
 from weft.types.escape import sendable
 from weft.types.message import Message
@@ -33,16 +33,8 @@ class _Ending(NamedTuple):
     ratio: tuple[str, float | None] = ("", None)
 
 
-class SqliteTurns:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class SqliteTurns(Repository):
     async def begin(self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False) -> str:
-        """Store a message before anything is done with it. Returns the id of its turn.
-
-        If the message came from the inbox, the end of the turn also answers it there. A message that
-        `is_known` is in the log already, because the turn continues an earlier one.
-        """
         turn_id = new_id()
         row = (turn_id, session_id, storable(text), this_process(), time.time(), inbox_id or None, is_known)
 
@@ -55,14 +47,10 @@ class SqliteTurns:
             if inbox_id:
                 mailbox.begin(db, inbox_id)
 
-        await self._database.write(work)
+        await self._write(work)
         return turn_id
 
     async def step(self, turn_id: str, *messages: Message, inbox_ids: Sequence[str] = ()) -> None:
-        """Store what a turn did so far: calls before they run, results as they come.
-
-        Messages of the inbox that became part of the turn need no answer of their own.
-        """
         rows = [storable(message.to_json()) for message in messages]
 
         def work(db: apsw.Connection) -> None:
@@ -74,23 +62,16 @@ class SqliteTurns:
             for inbox_id in inbox_ids:
                 mailbox.answer(db, inbox_id, "")
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
-        """Append the whole exchange to the log and store its receipt: all of it or nothing, and only once.
-
-        Raises:
-            StoreError: the turn has ended already.
-        """
         text, ratio = storable(receipt.to_json()), (receipt.model, receipt.ratio)
         await self._end(turn_id, _Ending("done", reply, receipt=text, ratio=ratio), messages)
 
     async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
-        """Give a turn up, and append what it did to the log. If it did nothing, its message stays here."""
         await self._end(turn_id, _Ending("failed", reply, error=storable(error)), messages)
 
-    async def interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
-        """Return turns whose process is gone, oldest first."""
+    async def list_interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         query = (
             "select turns.id, session_id, turns.text, turns.created_at, owner, "
             "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id "
@@ -115,67 +96,47 @@ class SqliteTurns:
                 if is_interrupted(is_running(owner), began, time.time())
             ]
 
-        return await self._database.read(work)
+        return await self._read(work)
 
     async def settle(self, turn_id: str, *messages: Message, reply: str = "") -> bool:
-        """Append an interrupted turn to the log as it is. Returns False if another process did so already."""
         try:
             await self._end(turn_id, _Ending("interrupted", reply), messages)
         except StoreError:
             return False
         return True
 
-    async def ratio(self, model: str) -> float | None:
-        """Return how many of a model's tokens one of ours is, by its last report."""
-        query = "select ratio from ratios where model = ?"
-        return await self._database.read(lambda db: db.execute(query, (model,)).get)
+    async def find_ratio(self, model: str) -> float | None:
+        return await self._value(float, "select ratio from ratios where model = ?", model)
 
     async def get(self, turn_id: str) -> Receipt:
-        """Return the receipt of a turn. Raises StoreError if there is none."""
         receipt = await self.find(turn_id)
         if receipt is None:
             raise StoreError(f"There is no turn {turn_id!r} with a receipt: `weft turns` lists them.")
         return receipt
 
     async def find(self, turn_id: str) -> Receipt | None:
-        """Return the receipt of a turn that was answered."""
-        query = "select receipt from turns where id = ?"
-        text = await self._database.read(lambda db: db.execute(query, (storable(turn_id),)).get)
-        return None if text is None else Receipt.from_json(str(text))
+        text = await self._value(str, "select receipt from turns where id = ?", storable(turn_id))
+        return None if text is None else Receipt.from_json(text)
 
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
-        """Return the ids of a session's turns that were answered, newest first."""
         query = (
             "select id from turns where session_id = ? and receipt is not null "
             "order by created_at desc, id desc limit ?"
         )
-        return [
-            row[0] for row in await self._database.read(lambda db: [*db.execute(query, (session_id, limit))])
-        ]
+        return [turn_id for (turn_id,) in await self._rows(query, session_id, limit)]
 
-    async def keep_result(self, session_id: str, tool: str, content: str) -> str:
-        """Store the whole of a result that is too long to be shown. Returns its id.
-
-        A NUL is replaced, because it ends a text for SQLite.
-        """
-        result_id = new_id()
-        row = (result_id, session_id, storable(tool), sendable(content)[0], time.time())
+    async def save_result(self, session_id: str, tool: str, content: str) -> str:
+        result_id, text = new_id(), sendable(content)[0]  # without NUL, which ends a text for SQLite
         query = "insert into results(id, session_id, tool, content, created_at) values(?, ?, ?, ?, ?)"
-        await self._database.write(lambda db: db.execute(query, row).get)
+        await self._execute(query, result_id, session_id, storable(tool), text, time.time())
         return result_id
 
     async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
-        """Return a part of a result, counted in characters from 0, and the length of the whole.
-
-        Raises:
-            StoreError: this session has no such result.
-        """
         query = "select substr(content, ?, ?), length(content) from results where id = ? and session_id = ?"
-        bound = (offset + 1, length, result_id, session_id)
-        row: Any = await self._database.read(lambda db: db.execute(query, bound).fetchone())
-        if row is None:
+        rows = await self._rows(query, offset + 1, length, result_id, session_id)
+        if not rows:
             raise StoreError(f"There is no result {result_id!r} in this session: check the id.")
-        return row[0], row[1]
+        return rows[0][0], rows[0][1]
 
     async def _end(self, turn_id: str, ending: _Ending, messages: Sequence[Message]) -> None:
         prices = [COUNTERS["exact"].message(message) for message in messages]
@@ -195,7 +156,7 @@ class SqliteTurns:
             )
             if inbox_id:
                 failed = ending.state == "failed"
-                again = end_order(db, inbox_id, failed=failed, now=time.time())
+                again = record_task_outcome(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, ratio = ending.ratio
@@ -203,4 +164,4 @@ class SqliteTurns:
                 query = "insert or replace into ratios(model, ratio) values(?, ?)"
                 db.execute(query, (storable(model), ratio))
 
-        await self._database.write(work)
+        await self._write(work)

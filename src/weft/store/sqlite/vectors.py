@@ -14,8 +14,8 @@ from hashlib import blake2b
 import apsw
 
 from weft.store.base import Scope
-from weft.store.sqlite.database import Database
-from weft.store.sqlite.search import ITEM, MAY_FIND, TEXT, candidate_from, scope_values
+from weft.store.sqlite.database import Repository
+from weft.store.sqlite.search import ITEM, MAY_FIND, TEXT, scope_values
 from weft.types.search import Candidate, SearchContentType
 
 OVERSAMPLE = 16
@@ -34,7 +34,7 @@ _NEAREST = f"""
         order by vec_distance_hamming(vec_bit(signs), vec_quantize_binary(:vector)), item_id
         limit :looks
     )
-    select {ITEM}, 0.0, coalesce(1.0 - vec_distance_cosine(vectors.vector, :vector), 0.0) as meaning
+    select {ITEM}, coalesce(1.0 - vec_distance_cosine(vectors.vector, :vector), 0.0) as meaning
     from items join vectors on vectors.item_id = items.id
     where items.id in (
             select item_id from near
@@ -47,28 +47,23 @@ _NEAREST = f"""
 """
 
 
-class SqliteVectors:
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class SqliteVectors(Repository):
+    async def list_missing(self, embedder: str, limit: int) -> list[tuple[int, str]]:
+        if await self._value(str, "select name from embedder") != embedder:
+            await self._write(lambda db: _start(db, embedder))
+        query = (
+            f"select items.id, coalesce({TEXT}, '') from items where embedded = 0 order by items.id limit ?"
+        )
+        return await self._rows(query, limit)
 
-    async def missing(self, embedder: str, limit: int) -> list[tuple[int, str]]:
-        """Return texts that have no vector of this embedder yet. Vectors of another embedder are deleted."""
-        if await self._database.read(lambda db: db.execute("select name from embedder").get) != embedder:
-            await self._database.write(lambda db: _start(db, embedder))
-        query = f"select items.id, {TEXT} from items where embedded = 0 order by items.id limit ?"
-        rows = await self._database.read(lambda db: list(db.execute(query, (limit,))))
-        return [(item, text or "") for item, text in rows]
-
-    async def keep(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
-
+    async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         def work(db: apsw.Connection) -> None:
             if db.execute("select name from embedder").get != embedder:
                 return
             for item, vector in vectors:
-                _keep(db, item, vector)
+                _save(db, item, vector)
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def nearest(
         self,
@@ -79,7 +74,6 @@ class SqliteVectors:
         limit: int,
         also: Sequence[Candidate] = (),
     ) -> list[Candidate]:
-        """Return what is closest in meaning, closest first; `also` is compared in any case."""
         values = {
             **scope_values(scope, sources),
             "vector": vector,
@@ -88,9 +82,7 @@ class SqliteVectors:
             "looks": limit * OVERSAMPLE,
             "also": json.dumps([(candidate.source.value, candidate.id) for candidate in also]),
         }
-        return await self._database.read(
-            lambda db: [candidate_from(row) for row in db.execute(_NEAREST, values)]
-        )
+        return await self._fetch(Candidate, _NEAREST, values)
 
 
 def _start(db: apsw.Connection, embedder: str) -> None:
@@ -101,7 +93,7 @@ def _start(db: apsw.Connection, embedder: str) -> None:
     db.execute("update items set embedded = 0 where embedded = 1")
 
 
-def _keep(db: apsw.Connection, item: int, vector: bytes) -> None:
+def _save(db: apsw.Connection, item: int, vector: bytes) -> None:
     query = "select source, agent_id, sender, session_id from items where id = ?"
     row = db.execute(query, (item,)).fetchone()
     if row is not None:
