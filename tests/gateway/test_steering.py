@@ -8,7 +8,7 @@ import pytest
 
 import weft
 from weft.types.reply import Event
-from wired import Wire, gateway, said
+from wired import Wire, calling, gateway, said
 
 
 class Busy(weft.ScriptedProvider):
@@ -24,8 +24,7 @@ class Busy(weft.ScriptedProvider):
         if context.current_message == "begin" and len(self.requests) == 1:
             self.asked.set()
             await self.gate.wait()
-            call = weft.ToolCall(id="c1", name="archival_search", arguments={"query": "sea"})
-            yield weft.Done(weft.Reply(text="", tool_calls=(call,), stop_reason="tools"))
+            yield weft.Done(calling("archival_search", query="sea"))
             return
         yield weft.Done(weft.Reply(text=f"answer to {told}"))
 
