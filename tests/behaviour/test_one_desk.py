@@ -254,12 +254,26 @@ async def test_a_message_that_is_too_long_is_one_sentence(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_messages_that_come_while_one_is_answered_wait_and_keep_their_order(name: str) -> None:
+async def test_messages_that_come_while_one_is_answered_wait_and_keep_their_order(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with desk(name, ["one", "two"]) as at:
         at.model.gate.clear()
         first = asyncio.create_task(at.send("first"))
         await at.model.asked.wait()
+        at.model.asked.clear()
+        arrived, place = asyncio.Event(), at.app.lanes.place
+
+        def noted(request: weft.TurnRequest) -> Any:
+            arrived.set()
+            return place(request)
+
+        monkeypatch.setattr(at.app.lanes, "place", noted)
         second = asyncio.create_task(at.send("second"))
+        await asyncio.wait_for(arrived.wait(), 30)
+        for _ in range(20):  # a message that did not wait would have reached the model by now
+            await at.log()
+        assert not at.model.asked.is_set()
         at.model.gate.set()
         await asyncio.gather(first, second)
 

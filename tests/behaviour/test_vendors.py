@@ -30,7 +30,7 @@ def test_a_running_ollama_is_found_and_answers(ollama: LoopbackVendor, tmp_path:
     assert window == 4096, "the window in our tokens, less what is kept for the answer"
 
 
-def test_what_the_command_shows_is_what_is_sent(ollama: LoopbackVendor, tmp_path: Path) -> None:
+def test_context_prints_the_payload_that_ask_sends(ollama: LoopbackVendor, tmp_path: Path) -> None:
     words = ("-r", "omega", "-p", "ollama", "-m", "tiny", "Where is the boat?")
     shown = run_weft(environ(tmp_path, **ollama.environ), "context", *words)
     run_weft(environ(tmp_path, **ollama.environ), "ask", *words)

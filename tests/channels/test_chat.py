@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from prompt_toolkit.application import create_app_session
@@ -149,6 +150,32 @@ async def test_a_conversation_that_is_cancelled_ends_and_does_not_take_the_next_
     with pytest.raises(asyncio.CancelledError):
         await talking
     assert (talker.stopped, talker.said) == (True, ["hang"])
+
+
+async def remind(store: weft.Store, text: str) -> None:
+    due = datetime(2026, 11, 17, tzinfo=UTC)
+    await store.tasks.add("terminal:owner", text, due, channel="terminal", conversation="chat")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_reminders_are_shown_before_the_first_line_and_after_each_answer(
+    store: weft.Store, terminal: bool
+) -> None:
+    out, err = console(terminal=terminal), console(terminal=False)
+
+    async def typed() -> AsyncIterator[str]:
+        await remind(store, "tea")
+        yield "hello"
+
+    await remind(store, "water")
+    await chat(Talker(), typed(), out, err)
+
+    reminders = written(out) if terminal else written(err)
+    assert reminders.count("⏰ water") == reminders.count("⏰ tea") == 1
+    if terminal:
+        assert reminders.index("water") < reminders.index("hello, you say.") < reminders.index("tea")
+    else:
+        assert written(out) == "**hello**, you say.\n", "a pipe gets them apart from the answers"
 
 
 async def test_quit_ends_the_conversation() -> None:

@@ -146,7 +146,7 @@ async def test_an_entry_that_could_not_be_stored_is_fetched_again_though_the_fee
         (b"<rss>" + b" " * MAX_BYTES + b"</rss>", "more than 2,000,000 bytes"),
     ],
 )
-async def test_what_is_no_feed_is_refused_and_the_next_one_is_read(
+async def test_a_document_that_is_no_feed_is_refused_and_the_next_one_is_read(
     server: FeedServer, body: bytes, words: str
 ) -> None:
     async with watching(watches("news", feed=server.url)) as watched:

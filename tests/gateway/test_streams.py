@@ -56,7 +56,7 @@ async def test_a_file_that_was_only_touched_or_comes_back_as_it_was_is_no_news(f
         assert await watched.look() == []
 
 
-async def test_what_changes_again_within_one_tick_of_the_clock_is_noticed(folder: Path) -> None:
+async def test_a_second_change_within_one_tick_of_the_clock_is_noticed(folder: Path) -> None:
     path = folder / "a.md"
     async with watching(watches(folder=str(folder))) as watched:
         await watched.look()
@@ -69,7 +69,7 @@ async def test_what_changes_again_within_one_tick_of_the_clock_is_noticed(folder
         assert await watched.look() == [CHANGED]
 
 
-async def test_what_happens_while_the_server_is_off_is_told_by_the_next_one_and_only_once(
+async def test_a_change_while_the_server_is_off_is_told_once_by_the_next_server(
     folder: Path,
 ) -> None:
     async with watching(watches(folder=str(folder))) as watched:

@@ -108,7 +108,7 @@ async def _until_changed(store: weft.Store, due: datetime) -> weft.Task:
                 return task
 
 
-async def test_what_is_said_while_a_task_is_done_gets_an_answer_of_its_own() -> None:
+async def test_a_message_during_a_task_gets_an_answer_of_its_own() -> None:
     """A task that fails is tried again without a word: who steered it would not hear anything."""
     wire, model = Wire(), weft.ScriptedProvider([SEARCH, weft.ProviderError("it is down."), "Lisbon."])
     async with gateway(model, wire, while_running="steer") as (made, app):

@@ -119,7 +119,7 @@ async def test_a_backup_is_one_private_file_and_nothing_else_is_left(tmp_path: P
     assert await _city(copy) == "Lisbon"
 
 
-async def test_what_is_written_after_a_backup_began_is_not_in_it(tmp_path: Path) -> None:
+async def test_a_write_after_a_backup_began_is_not_in_the_copy(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
     await _filled(path, "Lisbon")
     other, steps = apsw.Connection(str(path)), []

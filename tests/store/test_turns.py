@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,17 @@ async def test_a_running_turn_of_a_living_process_is_not_interrupted(store: weft
     await store.turns.begin(await session(store), "hi")
 
     assert await store.turns.interrupted() == []
+
+
+async def test_a_session_in_which_a_turn_runs_is_not_closed_as_idle(store: weft.Store) -> None:
+    own = await session(store)
+    turn = await store.turns.begin(own, "hi")
+
+    assert await store.sessions.close_idle(own, inf) is False
+    assert (await store.sessions.get(own)).closed_at is None
+    await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
+    assert await store.sessions.close_idle(own, inf) is True
+    assert (await store.sessions.get(own)).closed_at is not None
 
 
 async def test_the_message_of_a_failed_turn_stays_readable(

@@ -134,6 +134,20 @@ async def test_when_the_model_fails_the_older_part_is_cut_this_once_and_a_warnin
     assert context.history[0].content.endswith("a longer one")
 
 
+async def test_chunks_from_before_the_model_failed_stay_folded(store: weft.Store) -> None:
+    session = await store.sessions.find_or_create("app", "c", "me")
+    await store.messages.append(session.id, *conversation(10))
+    provider = weft.ScriptedProvider(["one", "two", weft.ProviderError("busy")])
+    made = weft.ContextBuilder(recipe="pattern", config=config()).with_store(store).with_session(session.id)
+
+    await made.with_summarizer(summarizer(provider)).build("hi")
+
+    fold = await store.messages.fold(session.id)
+    assert fold is not None
+    assert (fold.last, fold.text) == (8, "two")
+    assert len(provider.requests) == 3
+
+
 async def test_a_summary_is_never_longer_than_what_it_stands_for() -> None:
     async def chatter(before: str, messages: Sequence[weft.Message]) -> str:
         return "blah " * 300_000

@@ -121,6 +121,26 @@ async def test_the_message_is_stored_before_the_model_is_asked(
     assert stored == [("running", "hi"), []]
 
 
+async def test_calls_and_results_are_stored_before_the_model_is_asked_again(
+    store: weft.Store, sql: Callable[..., Any]
+) -> None:
+    stored: list[list[str]] = []
+
+    class Looking(weft.ScriptedProvider):
+        async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
+            stored.append([step for (step,) in sql("select message from turn_steps order by seq")])
+            async for event in super().stream(context):
+                yield event
+
+    await run(await turn(Looking([calling("tide"), "Six."]), store, tools=TOOLS))
+
+    before, after = stored
+    assert before == []
+    steps = [weft.Message.from_json(step) for step in after]
+    assert [(step.role, step.content) for step in steps] == [("assistant", ""), ("tool", "at six")]
+    assert sql("select * from turn_steps") == [], "the log has them now"
+
+
 async def test_a_call_is_run_and_the_model_is_asked_again_with_its_result(store: weft.Store) -> None:
     provider = weft.ScriptedProvider([calling("tide", text="Let me look."), "High tide is at six."])
 
