@@ -1,7 +1,7 @@
 """Fixtures for every test: no network, a home of its own, a store, and the database behind it."""
 
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 import weft
+from fake_telegram import FakeTelegram
 
 _connect = socket.socket.connect
 
@@ -52,6 +53,13 @@ async def store(tmp_path: Path) -> AsyncIterator[weft.Store]:
     """Open a store in a file of its own."""
     async with await weft.open(tmp_path / "weft.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeTelegram]:
+    """Run a Bot API on loopback."""
+    with FakeTelegram() as server:
+        yield server
 
 
 @pytest.hookimpl(wrapper=True)

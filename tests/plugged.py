@@ -1,8 +1,6 @@
 """The example package of plugins as an installed one, for programs that the tests start."""
 
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -31,8 +29,3 @@ def configure(environ: dict[str, str], text: str) -> None:
     home = Path(environ["WEFT_HOME"])
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(text, "utf-8")
-
-
-def run_weft(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "weft", *args]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)

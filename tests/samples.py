@@ -61,6 +61,11 @@ def write_workspace(root: Path) -> Path:
     return root
 
 
+def all_bytes(folder: Path) -> bytes:
+    """Return the content of all files below a folder."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
 def whole_store(history: Sequence[weft.Message] = ()) -> InMemoryStore:
     """A store that has something for every layer, for agent "iris" and sender telegram:42."""
     blocks = InMemoryBlocks(

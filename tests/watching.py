@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,21 +13,28 @@ import weft
 from weft.gateway.assistant import Assistant
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.stream_settings import StreamSettings
-from weft.gateway.streams import Stream
+from weft.gateway.streams import Stream, Submit
 from weft.memory.base import Store
-from weft.types.envelope import Inbound
+from weft.types.envelope import Inbound, Seen
 from wired import Wire, gateway
 
 
 @dataclass
 class Watched:
-    """A stream with all that is behind it."""
+    """A stream with all that is behind it. A test may put a `submit` of its own in place of the gateway's."""
 
-    stream: Stream
+    settings: StreamSettings
+    submit: Submit
     gateway: Dispatcher
     app: Assistant
     model: weft.ScriptedProvider
     wire: Wire
+
+    def __post_init__(self) -> None:
+        self.stream = Stream(self.settings, self.app.store, self._submit)
+
+    async def _submit(self, message: Inbound, seen: Sequence[Seen]) -> bool:
+        return await self.submit(message, seen)
 
     async def look(self) -> list[str]:
         """Look once; the notices of that look, when all of them are answered."""
@@ -62,7 +69,7 @@ async def watching(
     """One run of a server with one stream, in the home of the environment."""
     provider, wire = model or weft.ScriptedProvider(["noted"] * 50), Wire()
     async with gateway(provider, wire, allowed=allowed) as (made, app):
-        yield Watched(Stream(settings, app.store, made.submit), made, app, provider, wire)
+        yield Watched(settings, made.submit, made, app, provider, wire)
 
 
 def notice(text: str, origin: str = "import") -> Inbound:

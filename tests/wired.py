@@ -1,7 +1,7 @@
 """A gateway with a channel whose other end is the test."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from weft.config import load_config
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.settings import GatewaySettings
 from weft.types.envelope import Inbound, Outbound
+from weft.types.reply import Event
 
 
 class Wire:
@@ -67,15 +68,31 @@ def said(text: str, number: int = 1, sender: str = "7", **more: str) -> Inbound:
     )
 
 
-class Echo(weft.ScriptedProvider):
-    """Answers with the message. It waits while `gate` is closed."""
+def calling(name: str, number: int = 1, **arguments: str) -> weft.Reply:
+    """Make a reply that calls one tool."""
+    call = weft.ToolCall(id=f"c{number}", name=name, arguments=arguments)
+    return weft.Reply(text="", tool_calls=(call,), stop_reason="tools")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate, self.asked = asyncio.Event(), asyncio.Event()
+
+class Gated(weft.ScriptedProvider):
+    """Waits before its first word while `gate` is closed; `asked` says that it was asked."""
+
+    def __init__(self, script: Iterable[str | weft.Reply | BaseException] = ()) -> None:
+        super().__init__(script)
+        self.asked, self.gate = asyncio.Event(), asyncio.Event()
         self.gate.set()
 
-    async def stream(self, context: weft.Context):  # type: ignore[no-untyped-def]
+    async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
+        self.asked.set()
+        await self.gate.wait()
+        async for event in super().stream(context):
+            yield event
+
+
+class Echo(Gated):
+    """Answers with the message. It waits while `gate` is closed."""
+
+    async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
         self.requests.append(context)
         self.asked.set()
         await self.gate.wait()

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from fake_telegram import TOKEN, FakeTelegram
+from programs import environ
 
 PEOPLE, MESSAGES = 20, 3
 ROUNDS = int(os.environ.get("WEFT_CHAOS_ROUNDS", "4"))
@@ -25,9 +26,8 @@ def configure(home: Path, fake: FakeTelegram) -> None:
 
 
 def start(home: Path) -> "subprocess.Popen[bytes]":
-    environ = {"WEFT_HOME": str(home), "PATH": os.environ["PATH"], "TELEGRAM_BOT_TOKEN": TOKEN}
-    environ |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    return subprocess.Popen([sys.executable, "-m", "weft", "serve"], env=environ, stderr=subprocess.DEVNULL)
+    command, variables = [sys.executable, "-m", "weft", "serve"], environ(home, TELEGRAM_BOT_TOKEN=TOKEN)
+    return subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL)
 
 
 def test_every_message_is_answered_once_or_reported_whenever_the_program_is_killed(tmp_path: Path) -> None:

@@ -126,11 +126,13 @@ async def test_every_label_in_the_flat_text_is_ours(recipe: str, hostile: str, t
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hostile=HOSTILE)
-async def test_what_is_remembered_stays_one_line_each(hostile: str, tmp_path: Path) -> None:
-    context = await _builder("omega", tmp_path, hostile).build("plain")
+async def test_each_memory_stays_one_line_below_its_heading(hostile: str, tmp_path: Path) -> None:
+    harmless = await _builder("omega", tmp_path, "plain").build("plain")
+    attacked = await _builder("omega", tmp_path, hostile).build("plain")
 
-    headings = [line for line in context.system_prompt.splitlines() if line.startswith("#")]
+    headings = [line for line in attacked.system_prompt.splitlines() if line.startswith("#")]
 
+    assert len(attacked.system_prompt.splitlines()) == len(harmless.system_prompt.splitlines())
     assert headings == [
         "## Known facts about this user",
         "## Recent conversation summaries",

@@ -8,7 +8,7 @@ import asyncio
 import io
 import os
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -31,28 +31,13 @@ from weft.config import Config, ToolSettings, load_config
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.settings import GatewaySettings
 from weft.turn.journal import CANCELLED
-from weft.types.reply import Event
+from wired import Gated, calling
 
 Script = Iterable[str | weft.Reply | BaseException]
 LIMITS = weft.ModelContextLimits(
     max_tokens=6000, memory_tokens=1000, history_tokens=2000, reserved_response_tokens=500
 )
 NAMES = ("terminal", "telegram", "http", "mcp")
-
-
-class Model(weft.ScriptedProvider):
-    """Waits before its first word while `gate` is closed."""
-
-    def __init__(self, script: Script) -> None:
-        super().__init__(script)
-        self.asked, self.gate = asyncio.Event(), asyncio.Event()
-        self.gate.set()
-
-    async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
-        self.asked.set()
-        await self.gate.wait()
-        async for event in super().stream(context):
-            yield event
 
 
 class Channel(Protocol):
@@ -62,7 +47,7 @@ class Channel(Protocol):
         """Return what the person reads: the answer, or the sentence of an error."""
         ...
 
-    async def cancel(self, text: str, model: Model) -> None:
+    async def cancel(self, text: str, model: Gated) -> None:
         """Send a message and stop its turn while the model is at it."""
         ...
 
@@ -80,7 +65,7 @@ class Terminal:
         await Chat(self._app, request, out, err).run(lines())
         return str(out.file.getvalue() + err.file.getvalue()).strip()  # type: ignore[attr-defined]
 
-    async def cancel(self, text: str, model: Model) -> None:
+    async def cancel(self, text: str, model: Gated) -> None:
         talking = asyncio.create_task(self.send(text))
         await model.asked.wait()
         os.kill(os.getpid(), signal.SIGINT)
@@ -96,7 +81,7 @@ class Bot:
         self._fake.write(text)
         return (await asyncio.to_thread(self._fake.wait, before + 1))[before]
 
-    async def cancel(self, text: str, model: Model) -> None:
+    async def cancel(self, text: str, model: Gated) -> None:
         self._fake.write(text)
         await model.asked.wait()
         await self._dispatcher.stop()
@@ -110,7 +95,7 @@ class Http:
         body = (await self.client.post("/api/turns", json={"text": text, "session": "chat"})).json()
         return str(body["reply"] if "reply" in body else body["error"]["message"])
 
-    async def cancel(self, text: str, model: Model) -> None:
+    async def cancel(self, text: str, model: Gated) -> None:
         asking = asyncio.create_task(self.send(text))
         await model.asked.wait()
         asking.cancel()
@@ -125,7 +110,7 @@ class Mcp:
         result: Any = await self._client.call_tool("ask", {"text": text, "session": "chat"})
         return str(result.content[0].text if result.is_error else result.structured_content["reply"])
 
-    async def cancel(self, text: str, model: Model) -> None:
+    async def cancel(self, text: str, model: Gated) -> None:
         asking = asyncio.create_task(self.send(text))
         await model.asked.wait()
         asking.cancel()
@@ -171,16 +156,10 @@ def farewell(text: str) -> str:
     return text
 
 
-def call(name: str, **arguments: str) -> weft.Reply:
-    return weft.Reply(
-        tool_calls=(weft.ToolCall(id="c1", name=name, arguments=arguments),), stop_reason="tools"
-    )
-
-
 class Desk:
     """A channel, the assistant behind it, and what is stored."""
 
-    def __init__(self, channel: Channel, app: weft.Assistant, model: Model) -> None:
+    def __init__(self, channel: Channel, app: weft.Assistant, model: Gated) -> None:
         self.channel, self.app, self.model = channel, app, model
         self.send = channel.send
 
@@ -209,7 +188,7 @@ async def desk(name: str, script: Script, **gateway: Any) -> AsyncIterator[Desk]
     config: Config = replace(
         load_config(), tools=ToolSettings(max_rounds=2), gateway=GatewaySettings(stop_seconds=0.1, **gateway)
     )
-    model = Model(script)
+    model = Gated(script)
     app = await weft.connect(
         config,
         provider=model,
@@ -275,12 +254,26 @@ async def test_a_message_that_is_too_long_is_one_sentence(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_messages_that_come_while_one_is_answered_wait_and_keep_their_order(name: str) -> None:
+async def test_messages_that_come_while_one_is_answered_wait_and_keep_their_order(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with desk(name, ["one", "two"]) as at:
         at.model.gate.clear()
         first = asyncio.create_task(at.send("first"))
         await at.model.asked.wait()
+        at.model.asked.clear()
+        arrived, place = asyncio.Event(), at.app.lanes.admit
+
+        def noted(request: weft.TurnRequest) -> Any:
+            arrived.set()
+            return place(request)
+
+        monkeypatch.setattr(at.app.lanes, "admit", noted)
         second = asyncio.create_task(at.send("second"))
+        await asyncio.wait_for(arrived.wait(), 30)
+        for _ in range(20):  # a message that did not wait would have reached the model by now
+            await at.log()
+        assert not at.model.asked.is_set()
         at.model.gate.set()
         await asyncio.gather(first, second)
 
@@ -308,15 +301,15 @@ async def test_where_the_settings_refuse_a_message_while_one_is_answered_it_is_o
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_at_the_limit_of_tool_rounds_the_person_is_told(name: str) -> None:
-    async with desk(name, [call("look"), call("look"), call("look")]) as at:
+    async with desk(name, [calling("look")] * 3) as at:
         answer = await at.send("look until you see it")
 
         assert answer == "[The limit of 2 rounds of tool calls was reached before there was an answer.]"
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_a_tool_says_that_ends_the_turn_is_the_answer(name: str) -> None:
-    async with desk(name, [call("farewell", text="Fair winds!")]) as at:
+async def test_the_result_of_a_tool_that_ends_the_turn_is_the_answer(name: str) -> None:
+    async with desk(name, [calling("farewell", text="Fair winds!")]) as at:
         assert await at.send("bye") == "Fair winds!"
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import weft
 import wire_fuzz as fuzz
-from plugged import EXAMPLE, configure, install, run_weft
+from plugged import EXAMPLE, configure
+from programs import run_weft
 from weft.testing import LoopbackVendor, Refusal
 from weft.wire import Vendor, from_wire, repair, to_wire, violations
 
@@ -33,19 +34,14 @@ def server(vendor: Vendor) -> Iterator[LoopbackVendor]:
         yield server
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> dict[str, str]:
-    return install(tmp_path)
-
-
-def test_no_history_makes_a_request_that_it_refuses(vendor: Vendor) -> None:
+def test_every_history_makes_a_request_that_the_vendor_accepts(vendor: Vendor) -> None:
     for _, context, _ in fuzz.cases(seed=3, count=500):
         assert violations(vendor, to_wire(vendor, context)) == []
         once, _ = repair(vendor, context.to_api_messages()[1])
         assert repair(vendor, once) == (once, [])
 
 
-def test_its_rules_its_answer_and_its_default_model(vendor: Vendor) -> None:
+def test_a_vendor_brings_its_rules_its_answers_and_its_default_model(vendor: Vendor) -> None:
     payload = to_wire(vendor, weft.Context.new("Where?"))
 
     assert payload["model"] == "beam-2"
@@ -57,7 +53,7 @@ def test_its_rules_its_answer_and_its_default_model(vendor: Vendor) -> None:
     assert from_wire(vendor, ANSWER) == weft.Reply(text="At sea.", usage=usage, model="beam-2")
 
 
-def test_it_answers_over_http_with_the_key_of_the_environment(
+def test_a_vendor_answers_over_http_with_the_key_of_the_environment(
     server: LoopbackVendor, installed: dict[str, str]
 ) -> None:
     configure(installed, 'provider = "lighthouse"\n')
@@ -71,7 +67,9 @@ def test_it_answers_over_http_with_the_key_of_the_environment(
     assert {request.path for request in server.requests} == {"/v1/beam-2/shine"}
 
 
-def test_its_key_can_be_in_the_settings(server: LoopbackVendor, installed: dict[str, str]) -> None:
+def test_the_key_of_a_vendor_can_be_in_the_settings(
+    server: LoopbackVendor, installed: dict[str, str]
+) -> None:
     configure(installed, 'provider = "lighthouse"\n[keys]\nlighthouse = "env:LAMP"\n')
     environ = installed | {"LIGHTHOUSE_BASE_URL": server.url, "LAMP": "from-settings"}
 
@@ -82,7 +80,7 @@ def test_its_key_can_be_in_the_settings(server: LoopbackVendor, installed: dict[
     assert server.requests[-1].path == "/v1/beam-9/shine"
 
 
-def test_its_request_is_shown_without_a_key(installed: dict[str, str]) -> None:
+def test_the_request_of_a_vendor_is_shown_without_a_key(installed: dict[str, str]) -> None:
     done = run_weft(installed, "context", "-p", "lighthouse", "Where?")
     receipt = json.loads(
         run_weft(installed, "context", "-p", "lighthouse", "--json", "--explain", "?").stdout

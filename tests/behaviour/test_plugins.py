@@ -10,12 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from plugged import EXAMPLE, configure, install, run_weft
-
-
-@pytest.fixture
-def installed(tmp_path: Path) -> dict[str, str]:
-    return install(tmp_path)
+from plugged import EXAMPLE, configure
+from programs import run_weft, start_server
 
 
 def test_a_provider_of_another_package_answers_when_it_is_named(installed: dict[str, str]) -> None:
@@ -165,9 +161,7 @@ def serving(installed: dict[str, str], tmp_path: Path) -> Iterator[Path]:
         'provider = "harbor"\nchannels = ["harbor"]\n[http]\nenabled = false\n'
         f'[plugins.harbor]\nfolder = "{folder}"\nallowed = ["ada"]\n',
     )
-    server = subprocess.Popen(
-        [sys.executable, "-m", "weft", "serve"], env=installed, stderr=subprocess.PIPE, text=True
-    )
+    server = start_server(installed)
     assert server.stderr is not None
     assert any("harbor is open" in line for line in server.stderr)
     yield folder

@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -15,25 +12,14 @@ import pytest
 
 import weft
 from fake_telegram import TOKEN, FakeTelegram
+from programs import environ, run_weft, start_server
 from weft.config import load_config
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream
 
 
-@pytest.fixture
-def fake() -> Iterator[FakeTelegram]:
-    with FakeTelegram() as server:
-        yield server
-
-
-def environ(home: Path) -> dict[str, str]:
-    kept = {
-        "WEFT_HOME": str(home),
-        "PATH": os.environ["PATH"],
-        "TELEGRAM_BOT_TOKEN": TOKEN,
-        "PYTHONUTF8": "1",
-    }
-    return kept | {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+def with_bot(home: Path) -> dict[str, str]:
+    return environ(home, TELEGRAM_BOT_TOKEN=TOKEN)
 
 
 def configure(home: Path, fake: FakeTelegram, *, allowed: str = '"7"', reply: str = "answer {n}") -> None:
@@ -48,9 +34,7 @@ def configure(home: Path, fake: FakeTelegram, *, allowed: str = '"7"', reply: st
 
 def start(home: Path) -> "subprocess.Popen[str]":
     """A server that has said that it is open."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "weft", "serve"], env=environ(home), stderr=subprocess.PIPE, text=True
-    )
+    child = start_server(with_bot(home))
     assert child.stderr is not None
     for line in child.stderr:
         if "telegram is open" in line:
@@ -89,13 +73,7 @@ def test_a_stranger_pairs_and_is_answered(tmp_path: Path, fake: FakeTelegram) ->
         fake.write("hello")
         code = re.search(r"weft pair (\w+)", fake.wait(1)[0])
         assert code is not None
-        paired = subprocess.run(
-            [sys.executable, "-m", "weft", "pair", code[1]],
-            env=environ(tmp_path),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        paired = run_weft(with_bot(tmp_path), "pair", code[1])
         assert (paired.returncode, paired.stdout) == (0, "telegram:7 may come in.\n")
         fake.write("hello again")
         assert fake.wait(2)[1] == "answer 0"
@@ -136,14 +114,9 @@ def test_only_one_server_runs_in_a_home(tmp_path: Path, fake: FakeTelegram) -> N
     configure(tmp_path, fake)
     child = start(tmp_path)
     try:
-        second = subprocess.run(
-            [sys.executable, "-m", "weft", "serve"],
-            env=environ(tmp_path),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        second = run_weft(with_bot(tmp_path), "serve")
+        fake.write("hello")
+        assert fake.wait(1) == ["answer 0"], "the first one still answers"
     finally:
         stop(child)
 
@@ -153,34 +126,31 @@ def test_only_one_server_runs_in_a_home(tmp_path: Path, fake: FakeTelegram) -> N
 
 def test_a_wrong_token_is_one_sentence(tmp_path: Path, fake: FakeTelegram) -> None:
     configure(tmp_path, fake)
-    done = subprocess.run(
-        [sys.executable, "-m", "weft", "serve"],
-        env=environ(tmp_path) | {"TELEGRAM_BOT_TOKEN": "42:wrong"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_weft(with_bot(tmp_path) | {"TELEGRAM_BOT_TOKEN": "42:wrong"}, "serve")
 
     assert done.returncode == 1
     assert "Telegram does not accept the token" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_nothing_to_serve_and_the_unit(tmp_path: Path) -> None:
-    quiet = {"WEFT_HOME": str(tmp_path), "PATH": os.environ["PATH"], "WEFT_PROVIDER": "scripted"}
+def test_a_server_with_nothing_to_serve_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[http]\nenabled = false\n", "utf-8")
-    command = [sys.executable, "-m", "weft", "serve"]
-    nothing = subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=60, check=False)
-    unit = subprocess.run([*command, "--print-unit"], env=quiet, capture_output=True, text=True, check=True)
 
-    assert nothing.returncode == 2
-    assert "There is nothing to serve" in nothing.stderr
+    done = run_weft(environ(tmp_path, WEFT_PROVIDER="scripted"), "serve")
+
+    assert done.returncode == 2
+    assert "There is nothing to serve" in done.stderr
+
+
+def test_print_unit_prints_a_systemd_unit_for_this_home(tmp_path: Path) -> None:
+    unit = run_weft(environ(tmp_path, WEFT_PROVIDER="scripted"), "serve", "--print-unit")
+
+    assert unit.returncode == 0, unit.stderr
     assert "ExecStart=" in unit.stdout
     assert f"Environment=WEFT_HOME={tmp_path}" in unit.stdout
 
 
-def test_what_is_new_in_a_folder_is_told_once_though_the_server_is_killed(
+def test_a_new_file_in_a_folder_is_told_once_though_the_server_is_killed(
     tmp_path: Path, fake: FakeTelegram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path))
@@ -224,30 +194,30 @@ def test_programs_are_answered_over_http_and_the_conversation_is_remembered(
     tmp_path: Path, fake: FakeTelegram
 ) -> None:
     configure(tmp_path, fake)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "weft", "serve"], env=environ(tmp_path), stderr=subprocess.PIPE, text=True
-    )
+    child = start_server(with_bot(tmp_path))
     assert child.stderr is not None
     line = next(line for line in child.stderr if "HTTP is open at" in line)
     url = line.split()[-1]
     try:
         body = {"model": "", "messages": [{"role": "user", "content": "hello"}]}
         answer = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60).json()
-        sessions = httpx.get(f"{url}/api/sessions", timeout=60).json()
+        [session] = httpx.get(f"{url}/api/sessions", timeout=60).json()["sessions"]
+        ask = {"text": "and now?", "session": session["id"]}
+        context = httpx.post(f"{url}/api/context", json=ask, timeout=60).json()
     finally:
         code, _ = stop(child)
 
     assert code == 0
     assert answer["choices"][0]["message"]["content"] == "answer 0"
-    assert "http" in str(sessions)
+    assert session["channel"] == "http"
+    assert [message["content"] for message in context["history"]] == ["hello", "answer 0"]
 
 
-def test_lines_of_the_log_are_json_if_they_should_be_and_what_is_told_at_the_start_stays_as_it_is(
+def test_with_log_format_json_log_lines_are_json_and_lines_for_people_stay_plain(
     tmp_path: Path, fake: FakeTelegram
 ) -> None:
     configure(tmp_path, fake)
-    command = [sys.executable, "-m", "weft", "serve", "--log-format", "json", "--log-level", "info"]
-    child = subprocess.Popen(command, env=environ(tmp_path), stderr=subprocess.PIPE, text=True)
+    child = start_server(with_bot(tmp_path), "--log-format", "json", "--log-level", "info")
     try:
         fake.write("hello, it is hunter2")
         fake.wait(1)
@@ -263,9 +233,8 @@ def test_lines_of_the_log_are_json_if_they_should_be_and_what_is_told_at_the_sta
 
 
 def test_an_open_port_without_a_token_is_refused(tmp_path: Path) -> None:
-    quiet = {"WEFT_HOME": str(tmp_path), "PATH": os.environ["PATH"], "WEFT_PROVIDER": "scripted"}
-    command = [sys.executable, "-m", "weft", "serve", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
-    done = subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=60, check=False)
+    quiet = environ(tmp_path, WEFT_PROVIDER="scripted")
+    done = run_weft(quiet, "serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104 - it is refused
 
     assert done.returncode == 2
     assert "set WEFT_TOKEN" in done.stderr

@@ -1,14 +1,12 @@
 """`weft ask` with a vendor that answers on loopback, as real processes."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from programs import environ, run_weft
 from weft.testing import LoopbackVendor
 from weft.wire import violations
 
@@ -19,21 +17,9 @@ def ollama() -> Iterator[LoopbackVendor]:
         yield server
 
 
-def _weft(home: Path, variables: Mapping[str, str], *args: str) -> subprocess.CompletedProcess[str]:
-    environ = {"WEFT_HOME": str(home), "PATH": os.environ["PATH"], **variables}
-    return subprocess.run(
-        [sys.executable, "-m", "weft", *args],
-        capture_output=True,
-        text=True,
-        env=environ,
-        timeout=60,
-        check=False,
-    )
-
-
 def test_a_running_ollama_is_found_and_answers(ollama: LoopbackVendor, tmp_path: Path) -> None:
     words = ("--model", "tiny", "--receipt", "Where is the boat?")
-    done = _weft(tmp_path, ollama.environ, "ask", *words)
+    done = run_weft(environ(tmp_path, **ollama.environ), "ask", *words)
 
     assert (done.returncode, done.stdout.strip()) == (0, "At sea, of course.")
     assert f"ollama (tiny) at {ollama.url}: Ollama is running" in done.stderr
@@ -44,18 +30,18 @@ def test_a_running_ollama_is_found_and_answers(ollama: LoopbackVendor, tmp_path:
     assert window == 32_768, "the model's window, whatever the size of the request"
 
 
-def test_what_the_command_shows_is_what_is_sent(ollama: LoopbackVendor, tmp_path: Path) -> None:
+def test_context_prints_the_payload_that_ask_sends(ollama: LoopbackVendor, tmp_path: Path) -> None:
     words = ("-r", "omega", "-p", "ollama", "-m", "tiny", "Where is the boat?")
-    shown = _weft(tmp_path, ollama.environ, "context", *words)
-    _weft(tmp_path, ollama.environ, "ask", *words)
+    shown = run_weft(environ(tmp_path, **ollama.environ), "context", *words)
+    run_weft(environ(tmp_path, **ollama.environ), "ask", *words)
 
     assert [request.payload for request in ollama.requests] == [json.loads(shown.stdout) | {"stream": True}]
 
 
-def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
+def test_a_vendor_that_cannot_be_reached_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[requests]\nretries = 0\n", "utf-8")
 
-    done = _weft(tmp_path, {"OLLAMA_HOST": "127.0.0.1:9"}, "ask", "-p", "ollama", "Hi")
+    done = run_weft(environ(tmp_path, OLLAMA_HOST="127.0.0.1:9"), "ask", "-p", "ollama", "Hi")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert "cannot be reached at http://127.0.0.1:9: is it running?" in done.stderr

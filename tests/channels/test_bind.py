@@ -5,7 +5,7 @@ import socket
 from weft.channels.bind import listen
 
 
-def test_the_second_piece_of_an_answer_does_not_wait_for_the_first_to_be_confirmed() -> None:
+def test_a_connection_sends_each_piece_of_an_answer_without_delay() -> None:
     with listen("127.0.0.1", 0) as listening:
         with socket.create_connection(listening.getsockname()):
             connection, _ = listening.accept()

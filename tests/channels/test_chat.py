@@ -5,6 +5,8 @@ import io
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from prompt_toolkit.application import create_app_session
@@ -14,9 +16,10 @@ from rich.console import Console
 
 import weft
 from talking import ME
-from weft.channels.chat import Chat, TerminalConsent, _stoppable
+from weft.channels.chat import Chat, TerminalConsent
 from weft.channels.live_markdown import GrowingText
 from weft.types.reply import Event
+from wired import calling
 
 
 def tide(at: str) -> str:
@@ -126,7 +129,7 @@ async def test_an_error_is_not_broken_within_a_word() -> None:
     assert "The network is down:\ntry again." in shown
 
 
-async def test_errors_of_a_pipe_are_not_among_the_answers_and_are_counted() -> None:
+async def test_errors_go_to_stderr_of_a_pipe_and_are_counted() -> None:
     out, err = console(terminal=False), console(terminal=False, width=400)
 
     failed = await chat(Talker(), lines("fail", "/bad", "again"), out, err)
@@ -137,7 +140,7 @@ async def test_errors_of_a_pipe_are_not_among_the_answers_and_are_counted() -> N
     assert second.startswith("weft: There is no command '/bad': ")
 
 
-async def test_the_end_of_the_program_is_not_taken_for_the_end_of_an_answer() -> None:
+async def test_a_conversation_that_is_cancelled_ends_and_does_not_take_the_next_line() -> None:
     talker = Talker()
     talking = asyncio.create_task(chat(talker, lines("hang", "again"), console(), console()))
     async with asyncio.timeout(10):
@@ -149,7 +152,33 @@ async def test_the_end_of_the_program_is_not_taken_for_the_end_of_an_answer() ->
     assert (talker.stopped, talker.said) == (True, ["hang"])
 
 
-async def test_the_person_leaves_with_a_word() -> None:
+async def remind(store: weft.Store, text: str) -> None:
+    due = datetime(2026, 11, 17, tzinfo=UTC)
+    await store.tasks.add("terminal:owner", text, due, channel="terminal", conversation="chat")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_reminders_are_shown_before_the_first_line_and_after_each_answer(
+    store: weft.Store, terminal: bool
+) -> None:
+    out, err = console(terminal=terminal), console(terminal=False)
+
+    async def typed() -> AsyncIterator[str]:
+        await remind(store, "tea")
+        yield "hello"
+
+    await remind(store, "water")
+    await chat(Talker(), typed(), out, err)
+
+    reminders = written(out) if terminal else written(err)
+    assert reminders.count("⏰ water") == reminders.count("⏰ tea") == 1
+    if terminal:
+        assert reminders.index("water") < reminders.index("hello, you say.") < reminders.index("tea")
+    else:
+        assert written(out) == "**hello**, you say.\n", "a pipe gets them apart from the answers"
+
+
+async def test_quit_ends_the_conversation() -> None:
     _, talker = await screen("/quit", "never")
 
     assert talker.said == []
@@ -177,19 +206,29 @@ async def test_a_person_at_the_terminal_is_asked_in_the_middle_of_an_answer(type
 
 
 async def test_ctrl_c_stops_an_answer_also_after_a_question() -> None:
-    out, ended = Console(file=io.StringIO()), list[str]()
+    out, answers = console(), list[bool]()
+    consent = TerminalConsent(out)
     with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
 
-        async def work() -> None:
+        async def careful(caller: weft.Caller) -> str:
+            """Ask first, and never end."""
+            assert caller.ask is not None
             keys.send_text("yes\r")
-            await TerminalConsent(out).ask("May I?")
+            answers.append(await caller.ask("May I?"))
             os.kill(os.getpid(), signal.SIGINT)
-            async with asyncio.timeout(30):
-                await asyncio.Event().wait()
-            ended.append("nothing stopped it")
+            await asyncio.Event().wait()
+            return ""
 
-        await _stoppable(work(), out)
-    assert ended == []
+        model = weft.ScriptedProvider([calling("careful"), "never"])
+        app = await weft.connect(provider=model, tools=[careful])
+        caller = replace(ME, ask=consent.ask)
+        request = weft.TurnRequest(text="", caller=caller, session="chat", commands=True)
+        async with asyncio.timeout(30):
+            await Chat(app, request, out, console(), consent).run(lines("go"))
+        await app.close()
+
+    assert (answers, len(model.requests)) == ([True], 1)
+    assert "stopped" in written(out)
 
 
 async def test_two_questions_at_the_terminal_come_one_after_the_other() -> None:

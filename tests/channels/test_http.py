@@ -1,6 +1,7 @@
 """The server itself: our own API, who may come in, how much and how often, and what is counted."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from weft.channels.limits import RateLimit
 from weft.gateway.transcript import match
 
 SECRET = "secret"  # noqa: S105 - it guards nothing
+GUARDED = ("/v1/models", "/api/sessions", "/api/blocks", "/metrics", "/openapi.json")
 CHAT = {"model": "weft", "messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -25,7 +27,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 # --- our own API
 
 
-async def test_a_turn_begins_a_session_that_the_next_one_can_go_on_with() -> None:
+async def test_a_turn_begins_a_session_and_the_next_turn_can_continue_it() -> None:
     async with serving(["r1", "r2", "r3"]) as server, server.client() as http:
         first = (await http.post("/api/turns", json={"text": "one"})).json()
         second = (await http.post("/api/turns", json={"text": "two", "session": first["session"]})).json()
@@ -39,13 +41,18 @@ async def test_a_turn_begins_a_session_that_the_next_one_can_go_on_with() -> Non
 
 
 async def test_a_turn_by_its_id_has_its_receipt() -> None:
-    async with serving(["r1"]) as server, server.client() as http:
-        turn = (await http.post("/api/turns", json={"text": "one"})).json()["turn"]
+    async with serving(["r1", "r2"]) as server, server.client() as http:
+        body = {"text": "one", "session": "boat"}
+        turns = [(await http.post("/api/turns", json=body)).json()["turn"] for _ in range(2)]
 
-        receipt = (await http.get(f"/api/turns/{turn}")).json()
+        receipts = [(await http.get(f"/api/turns/{turn}")).json() for turn in turns]
         missing = await http.get("/api/turns/none")
 
-        assert receipt["total_tokens"] == sum(item["tokens"] for item in receipt["items"] if item["kept"])
+        store = await server.store()
+        assert receipts == [json.loads((await store.turns.get(turn)).to_json()) for turn in turns]
+        assert receipts[0] != receipts[1], "the second turn had a history"
+        for receipt in receipts:
+            assert receipt["total_tokens"] == sum(item["tokens"] for item in receipt["items"] if item["kept"])
         assert code(missing) == (404, "turn_not_found")
 
 
@@ -149,7 +156,7 @@ async def test_a_body_of_the_wrong_shape_is_refused_and_says_where(path: str, bo
     ids=["open", "not utf-8", "surrogate", "deep", "long number", "deep schema"],
 )
 @pytest.mark.parametrize("path", ["/api/turns", "/v1/chat/completions"])
-async def test_a_body_that_is_made_to_break_things_is_refused(path: str, body: bytes) -> None:
+async def test_a_malicious_body_is_refused(path: str, body: bytes) -> None:
     async with serving(["never"]) as server, server.client() as http:
         answer = await http.post(path, content=body, headers={"content-type": "application/json"})
 
@@ -163,6 +170,7 @@ async def test_unknown_fields_of_the_openai_api_are_passed_over() -> None:
         answer = await http.post("/v1/chat/completions", json={**CHAT, "temperature": 0.5, "novel": [1]})
 
         assert answer.status_code == 200
+        assert answer.json()["choices"][0]["message"]["content"] == "ok"
 
 
 async def test_there_is_a_description_and_there_are_no_pages_with_foreign_scripts() -> None:
@@ -197,10 +205,10 @@ async def test_there_is_a_description_and_there_are_no_pages_with_foreign_script
 @pytest.mark.parametrize(
     "given", ["", "Bearer wrong", "Bearer", "Basic secret", "Bearer s\u00e9cret", "secret"]
 )
-async def test_without_the_token_nobody_comes_in(given: str) -> None:
+async def test_without_the_token_every_route_but_health_is_refused(given: str) -> None:
     headers = {b"authorization": given.encode("latin-1")} if given else {}
     async with serving(["never"], token=SECRET) as server, server.client() as http:
-        for path in ("/v1/models", "/api/sessions", "/api/blocks", "/metrics", "/openapi.json", "/nowhere"):
+        for path in (*GUARDED, "/nowhere"):
             answer = await http.get(path, headers=headers)
             assert code(answer) == (401, "invalid_api_key")
             assert answer.headers["www-authenticate"] == "Bearer"
@@ -215,6 +223,8 @@ async def test_with_the_token_everything_works() -> None:
     headers = {"authorization": "bearer secret"}
     async with serving(["ok"], token=SECRET) as server, server.client(headers=headers) as http:
         assert (await http.post("/v1/chat/completions", json=CHAT)).status_code == 200
+        for path in (*GUARDED, "/api/health"):
+            assert (await http.get(path)).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]", ""])
@@ -268,30 +278,38 @@ async def test_a_server_that_listens_everywhere_is_called_by_any_number_and_by_n
 # --- how much, and how often
 
 
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
+async def test_a_body_that_is_too_large_is_refused_with_a_sentence() -> None:
     async with serving(["never"], max_body_bytes=100) as server, server.client() as http:
         answer = await http.post("/api/turns", json={"text": "x" * 100})
 
         assert code(answer) == (413, "too_large")
+        assert "at most 100 bytes" in answer.json()["error"]["message"]
         assert server.model.requests == []
 
 
-async def test_a_chunked_body_is_refused_as_soon_as_it_is_too_large() -> None:
+@pytest.mark.parametrize(
+    ("header", "sent"),
+    [
+        (b"content-length: 10001", b""),
+        (b"transfer-encoding: chunked", (b"3e8\r\n" + b" " * 1000 + b"\r\n") * 11),
+    ],
+    ids=["declared", "chunked"],
+)
+async def test_a_body_is_refused_as_soon_as_it_is_known_to_be_too_large(header: bytes, sent: bytes) -> None:
+    """The body never ends, so a server that reads all of it first would not answer."""
     async with serving(["never"], max_body_bytes=10_000) as server:
         host, port = server.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"POST /api/turns HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
-        for _ in range(11):
-            writer.write(b"3e8\r\n" + b" " * 1000 + b"\r\n")
-        status = await reader.readline()
+        writer.write(b"POST /api/turns HTTP/1.1\r\nhost: localhost\r\n" + header + b"\r\n\r\n" + sent)
+        status = await asyncio.wait_for(reader.readline(), 30)
         writer.close()
         await writer.wait_closed()
 
-    assert b"413" in status, "although the body has no end"
+    assert b"413" in status
     assert server.model.requests == []
 
 
-async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
+async def test_a_client_that_asks_too_often_is_told_when_to_come_back() -> None:
     async with serving(requests_per_minute=2) as server, server.client() as http:
         answers = [await http.get("/v1/models") for _ in range(3)]
 
@@ -300,7 +318,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
         assert 1 <= int(answers[2].headers["retry-after"]) <= 30
 
 
-async def test_guesses_at_the_token_are_limited_and_do_not_use_up_what_its_owner_has() -> None:
+async def test_guesses_at_the_token_are_limited_and_do_not_use_up_the_owners_requests() -> None:
     async with serving(requests_per_minute=2, token=SECRET) as server, server.client() as http:
         guesses = [await http.get("/v1/models", headers={"authorization": f"Bearer {n}"}) for n in range(3)]
         right = await http.get("/v1/models", headers={"authorization": "Bearer secret"})
@@ -320,7 +338,18 @@ def test_requests_come_back_with_time_and_each_client_has_its_own() -> None:
     assert RateLimit(0).wait_seconds("a") == 0
 
 
-async def test_a_full_line_is_service_unavailable() -> None:
+def test_so_many_clients_are_remembered_and_the_one_silent_for_longest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("weft.channels.limits._MAX_CLIENTS", 2)
+    limit = RateLimit(1, clock=lambda: 0.0)
+
+    assert [limit.wait_seconds(client) for client in "abbc"] == [0, 0, 60, 0]
+    assert limit.wait_seconds("b") == 60, "it asked last but one"
+    assert limit.wait_seconds("a") == 0, "it was forgotten, and has its request again"
+
+
+async def test_a_full_queue_is_service_unavailable() -> None:
     model = Slow(["one", "two"])
     async with serving(model=model, at_once=1, max_waiting=0) as server, server.client() as http:
         first = asyncio.create_task(http.post("/api/turns", json={"text": "one"}))
@@ -332,7 +361,7 @@ async def test_a_full_line_is_service_unavailable() -> None:
         model.go_on.set()
 
         assert [code(answer) for answer in answers] == [(503, "busy")] * 2
-        assert answers[0].headers["retry-after"] == "1"
+        assert [answer.headers["retry-after"] for answer in answers] == ["1"] * 2
         assert (await first).json()["reply"] == "one"
 
 
@@ -388,7 +417,7 @@ async def test_requests_and_turns_are_counted() -> None:
         assert line in numbers.splitlines()
 
 
-async def test_a_server_can_be_started_and_told_to_stop() -> None:
+async def test_a_server_answers_until_it_is_told_to_stop() -> None:
     app = await weft.connect(provider=weft.ScriptedProvider(["ok"]))
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stopped = asyncio.Event()
@@ -396,8 +425,10 @@ async def test_a_server_can_be_started_and_told_to_stop() -> None:
     running = asyncio.create_task(server.run(app, stopped, ready.set_result))
     async with httpx.AsyncClient(base_url=(await ready).split()[-1]) as http:
         assert (await http.get("/api/health")).json() == {"status": "ok"}
-    stopped.set()
-    await asyncio.wait_for(running, 30)
+        stopped.set()
+        await asyncio.wait_for(running, 30)
+        with pytest.raises(httpx.ConnectError):
+            await http.get("/api/health")
     await app.close()
 
 
@@ -424,7 +455,7 @@ def said(text: str) -> list[weft.Message]:
         ("u1 a1 u2 a2", "u1 ax u2 a2", "u2", 0),
     ],
 )
-def test_only_the_last_exchange_of_the_log_is_gone_on_with(
+def test_only_the_last_exchange_of_the_log_is_continued(
     log: str, history: str, exchange: str, known: int
 ) -> None:
     assert match(said(log), said(history), said(exchange)).count == known
@@ -447,7 +478,7 @@ async def test_a_model_that_is_not_offered_is_not_asked() -> None:
         assert server.model.requests == []
 
 
-async def test_a_store_that_cannot_be_read_is_told_by_health_without_a_word_about_it(tmp_path: Path) -> None:
+async def test_health_reports_a_store_that_cannot_be_read_and_no_detail(tmp_path: Path) -> None:
     (tmp_path / "weft.db").write_bytes(b"this is no database, it is a letter" * 100)
     async with serving() as server, server.client() as http:
         answer = await http.get("/api/health")

@@ -22,9 +22,8 @@ class Parrot(weft.ScriptedProvider):
     """Answers everything."""
 
     async def stream(self, context: Context) -> Any:
-        self._script = iter(["An answer."])
-        async for event in super().stream(context):
-            yield event
+        yield weft.TextDelta("An answer.")
+        yield weft.Done(weft.Reply(text="An answer."))
 
 
 async def _serve(ready: Future[str], stop: threading.Event) -> None:

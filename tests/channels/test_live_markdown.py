@@ -72,7 +72,7 @@ def test_control_characters_cannot_move_the_cursor() -> None:
 
 
 @pytest.mark.parametrize("entity", ["&#8238;", "&#x202E;", "&#x2066;", "&#x9b;"])
-def test_nor_can_those_that_are_written_as_entities(entity: str) -> None:
+def test_control_characters_written_as_entities_cannot_either(entity: str) -> None:
     screen = shown([f"tom {entity} & jerry `{entity}` &#38;\n\n"], terminal=True)
 
     assert not {"\u202e", "\u2066", "\x9b"} & set(screen)
@@ -89,7 +89,7 @@ def test_line_ends_of_other_systems_leave_no_marks() -> None:
     assert "x0d" not in shown(["# Head\r\n\r\n- one\r\n- two\r\n"], terminal=True)
 
 
-def test_of_a_paragraph_longer_than_the_screen_the_end_is_seen_while_it_grows() -> None:
+def test_the_end_of_a_paragraph_longer_than_the_screen_is_seen_while_it_grows() -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=20, height=8, color_system=None)
     assert isinstance(out.file, io.StringIO)
 
@@ -100,7 +100,7 @@ def test_of_a_paragraph_longer_than_the_screen_the_end_is_seen_while_it_grows() 
     assert len(lines) == 4
 
 
-def test_lines_of_ours_stay_out_of_a_pipe() -> None:
+def test_lines_about_tools_are_shown_on_a_terminal_and_not_in_a_pipe() -> None:
     for terminal in (True, False):
         out = Console(file=io.StringIO(), force_terminal=terminal, width=80, color_system=None)
         with GrowingText(out) as live_markdown:

@@ -48,9 +48,9 @@ class Guest:
 
 
 @asynccontextmanager
-async def serving(path: Any = ":memory:") -> AsyncIterator[Guest]:
+async def serving(path: Any = ":memory:", script: Any = ()) -> AsyncIterator[Guest]:
     async with await weft.open(path) as store:
-        app = await weft.connect(weft_config(), provider=weft.ScriptedProvider(["Hello."]), store=store)
+        app = await weft.connect(weft_config(), provider=weft.ScriptedProvider(script), store=store)
         async with Client(make_server(app, store, ME)) as client:
             yield Guest(client, store)
         await app.close()
@@ -66,7 +66,7 @@ async def test_every_tool_is_listed_with_what_it_does_and_whether_it_changes_any
     assert reading == ["search", "list_blocks", "read_block", "list_facts", "search_notes", "build_context"]
 
 
-async def test_a_block_is_made_read_changed_and_found_and_its_history_is_kept() -> None:
+async def test_a_block_can_be_made_read_changed_and_found_and_keeps_its_history() -> None:
     async with serving() as ask:
         assert (
             await ask("write_block", label="boat", text="The boat is Marlin.") == "The block 'boat' was made."
@@ -103,7 +103,7 @@ async def test_permissions_hold_and_a_refusal_is_a_sentence() -> None:
         assert (await ask("read_block", label="law"))["text"] == "Be kind."
 
 
-async def test_what_is_not_there_or_does_not_fit_is_told_with_a_remedy() -> None:
+async def test_a_wrong_call_is_refused_with_the_reason() -> None:
     async with serving() as ask:
         await ask("write_block", label="boat", text="Marlin")
 
@@ -122,7 +122,7 @@ async def test_what_is_not_there_or_does_not_fit_is_told_with_a_remedy() -> None
         assert "query" in await ask.refused("search")
 
 
-async def test_what_others_write_between_reading_and_writing_stays_even_over_a_restart(
+async def test_text_that_others_write_between_reading_and_writing_stays_even_over_a_restart(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path / "weft.db") as ask:
@@ -140,7 +140,30 @@ async def test_what_others_write_between_reading_and_writing_stays_even_over_a_r
         assert [change.kind for change in history] == ["edit", "edit", "edit", "edit", "overwrite"]
 
 
-async def test_only_what_is_shared_can_be_read_of_others() -> None:
+async def test_an_ask_begins_a_session_or_continues_the_one_it_names() -> None:
+    async with serving(script=["r1", "r2", "r3"]) as ask:
+        first = await ask("ask", text="one")
+        again = await ask("ask", text="two", session=first["session"])
+        other = await ask("ask", text="three")
+
+        assert [answer["reply"] for answer in (first, again, other)] == ["r1", "r2", "r3"]
+        assert again["session"] == first["session"] != other["session"]
+        log = await ask.store.messages.all(first["session"])
+        assert [message.content for message in log] == ["one", "r1", "two", "r2"]
+        assert (await ask.store.turns.get(other["turn"])).total_tokens > 0
+
+
+async def test_a_search_gives_at_most_fifty_hits() -> None:
+    async with serving() as ask:
+        for number in range(55):
+            await ask("insert_note", text=f"Marlin number {number}.")
+
+        for tool in ("search", "search_notes"):
+            counts = [len((await ask(tool, query="marlin", limit=limit))["hits"]) for limit in (1000, 3, -1)]
+            assert counts == [50, 3, 1]
+
+
+async def test_only_shared_blocks_of_other_agents_can_be_read() -> None:
     async with serving() as ask:
         memory = ask.store.memory
         for label in ("open", "secret"):
@@ -204,9 +227,9 @@ async def test_serving_refuses_before_anything_listens() -> None:
         server = make_server(app, store, ME)
 
         with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
-            await serve(server, host="0.0.0.0", port=0)  # noqa: S104 - it is refused
+            await serve(server, host="0.0.0.0", port=0, ready=pytest.fail)  # noqa: S104 - it is refused
         with (
             socket.create_server(("127.0.0.1", 0)) as taken,
             pytest.raises(weft.ChannelError, match=r"address already in use.*give another --port"),
         ):
-            await serve(server, host="127.0.0.1", port=taken.getsockname()[1])
+            await serve(server, host="127.0.0.1", port=taken.getsockname()[1], ready=pytest.fail)

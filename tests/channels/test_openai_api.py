@@ -81,7 +81,7 @@ async def test_an_answer_is_streamed_word_by_word_with_its_cost_where_that_is_wa
         assert costed[-1].usage.prompt_tokens > 0
 
 
-async def test_the_helper_of_the_client_that_collects_a_stream_is_content() -> None:
+async def test_the_helper_of_the_client_collects_a_stream_with_text_and_a_call() -> None:
     async with serving(calling(CALL, text="Let me look.")) as ask:
         messages: Any = [HI]
         async with ask.client.chat.completions.stream(
@@ -149,11 +149,13 @@ async def test_a_tool_of_the_app_stands_in_for_one_of_ours_of_the_same_name() ->
         assert names.count("archival_search") == 1
 
 
-async def test_without_a_choice_of_tools_none_is_offered() -> None:
+async def test_with_the_tool_choice_none_no_tool_of_the_app_is_offered() -> None:
     async with serving("ok") as ask:
         await ask.say(HI, tools=[WEATHER], tool_choice="none")
 
-        assert "weather" not in [tool.name for tool in ask.model.requests[0].tools]
+        names = [tool.name for tool in ask.model.requests[0].tools]
+        assert "weather" not in names
+        assert "archival_search" in names, "our own tools are"
 
 
 async def test_a_growing_conversation_is_one_session_and_nothing_in_it_is_stored_twice() -> None:
@@ -177,7 +179,7 @@ async def test_a_growing_conversation_is_one_session_and_nothing_in_it_is_stored
         ]
 
 
-async def test_an_answer_asked_for_anew_is_kept_beside_the_first_and_the_question_once() -> None:
+async def test_a_repeated_question_is_stored_once_with_both_answers() -> None:
     async with serving("r1", "r2", "r3") as ask:
         await ask.say(HI)
         await ask.say(HI)
@@ -188,7 +190,7 @@ async def test_an_answer_asked_for_anew_is_kept_beside_the_first_and_the_questio
         ]
 
 
-async def test_what_an_app_tells_of_earlier_times_is_shown_and_not_stored() -> None:
+async def test_an_earlier_history_of_the_app_is_shown_and_not_stored() -> None:
     async with serving("yes") as ask:
         old = [{"role": "user", "content": "old"}, {"role": "assistant", "content": "older"}]
         await ask.say(*old, HI)
@@ -243,7 +245,7 @@ async def test_a_session_of_somebody_else_cannot_be_entered() -> None:
         assert dict(ask.model.requests[1].steps[0].tool_calls[0].arguments) == {}, "not what Ada's log has"
 
 
-async def test_what_is_no_text_is_named_and_not_left_out_in_silence() -> None:
+async def test_a_part_that_is_no_text_is_named_in_its_place() -> None:
     async with serving("nice") as ask:
         parts = [
             {"type": "text", "text": "Look:"},
@@ -295,7 +297,7 @@ class BreaksOff(weft.ScriptedProvider):
     """Fails in the middle of an answer."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(["one two"])
+        super().__init__(["one two"] * 2)
         self.error = error
 
     async def stream(self, context: Any) -> Any:
@@ -308,19 +310,20 @@ class BreaksOff(weft.ScriptedProvider):
     ("error", "told"),
     [(weft.ProviderError("The line is dead."), "The line is dead."), (ValueError("secret"), "broke off")],
 )
-async def test_a_failure_in_the_middle_of_a_stream_is_told_in_the_stream(error: Exception, told: str) -> None:
+async def test_a_failure_in_the_middle_of_a_stream_is_an_event_of_the_stream(
+    error: Exception, told: str
+) -> None:
     async with serving(model=BreaksOff(error)) as ask:
         with pytest.raises(openai.APIError, match=told) as found:
             async for _ in await ask.say(HI, stream=True):
                 pass
         assert "secret" not in str(found.value)
-        ask.model._script = iter(["one two"])
         events = [event async for event in await ask.respond("hi", stream=True)]
         assert events[-1].type == "error"
         assert told in events[-1].message
 
 
-async def test_a_bug_is_told_without_its_traceback() -> None:
+async def test_a_bug_is_a_server_error_without_its_text_or_traceback() -> None:
     async with serving(ValueError("secret")) as ask:
         with pytest.raises(openai.InternalServerError) as found:
             await ask.say(HI)

@@ -3,23 +3,16 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import httpx
 import pytest
 
 import weft
 from fake_telegram import TOKEN, FakeTelegram, error, message
 from weft.channels.telegram import Telegram, TelegramSettings
 from weft.types.envelope import Inbound, Outbound
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeTelegram]:
-    with FakeTelegram() as server:
-        yield server
 
 
 def bot(fake: FakeTelegram, token: str = TOKEN) -> Telegram:
@@ -53,7 +46,7 @@ async def sent(fake: FakeTelegram, text: str) -> list[str]:
     return [one["text"] for one in fake.sent]
 
 
-async def test_what_somebody_writes_comes_in(fake: FakeTelegram) -> None:
+async def test_a_message_of_a_person_comes_in_with_its_sender_and_chat(fake: FakeTelegram) -> None:
     fake.write("Where is the boat?", sender=7, chat=9)
     async with running(fake) as (_, taken):
         inbound = await asyncio.wait_for(taken.get(), 30)
@@ -63,7 +56,7 @@ async def test_what_somebody_writes_comes_in(fake: FakeTelegram) -> None:
     assert inbound.name == "Ada No 7"
 
 
-async def test_edits_and_pictures_are_told_apart_and_what_no_person_said_is_passed_over(
+async def test_edits_and_pictures_are_told_apart_and_posts_of_a_channel_are_passed_over(
     fake: FakeTelegram,
 ) -> None:
     fake.update(edited_message=message("better", 7, 7))
@@ -80,9 +73,11 @@ async def test_edits_and_pictures_are_told_apart_and_what_no_person_said_is_pass
     ]
 
 
-async def test_an_update_is_confirmed_only_when_it_is_safe_here(fake: FakeTelegram) -> None:
+async def test_an_update_is_confirmed_only_after_it_was_stored(fake: FakeTelegram) -> None:
     fake.write("one")
     channel, reached, safe = bot(fake), asyncio.Event(), asyncio.Event()
+    calls: list[str] = []
+    fake.trouble = lambda method, _: calls.append(method)
 
     async def submit(inbound: Inbound) -> bool:
         reached.set()
@@ -91,7 +86,9 @@ async def test_an_update_is_confirmed_only_when_it_is_safe_here(fake: FakeTelegr
 
     task = asyncio.create_task(channel.run(submit))
     await asyncio.wait_for(reached.wait(), 30)
-    assert fake.confirmed == 0
+    for _ in range(3):  # a poll that confirmed it would come before these
+        await channel.typing("7")
+    assert (fake.confirmed, calls.count("getUpdates")) == (0, 1)
 
     safe.set()
     await asyncio.to_thread(fake.wait_confirmed, 1)
@@ -99,7 +96,7 @@ async def test_an_update_is_confirmed_only_when_it_is_safe_here(fake: FakeTelegr
     await asyncio.wait_for(task, 30)
 
 
-async def test_what_was_not_confirmed_comes_again(fake: FakeTelegram) -> None:
+async def test_an_update_that_was_not_confirmed_comes_again(fake: FakeTelegram) -> None:
     fake.write("one")
 
     async def die(inbound: Inbound) -> bool:
@@ -107,14 +104,14 @@ async def test_what_was_not_confirmed_comes_again(fake: FakeTelegram) -> None:
 
     channel = bot(fake)
     with pytest.raises(RuntimeError):
-        await channel.run(die)
+        await asyncio.wait_for(channel.run(die), 30)
     await channel.close()
 
     async with running(fake) as (_, taken):
         assert (await asyncio.wait_for(taken.get(), 30)).text == "one"
 
 
-async def test_troubles_of_the_line_are_waited_out(fake: FakeTelegram) -> None:
+async def test_polling_goes_on_after_errors_of_telegram(fake: FakeTelegram) -> None:
     troubles = iter([(502, error(502, "Bad Gateway")), (429, error(429, "Too Many Requests", retry_after=1))])
     fake.trouble = lambda method, _: next(troubles, None) if method == "getUpdates" else None
     fake.write("after all")
@@ -124,7 +121,7 @@ async def test_troubles_of_the_line_are_waited_out(fake: FakeTelegram) -> None:
     assert next(troubles, None) is None, "both troubles came first"
 
 
-async def test_a_wrong_token_ends_it_and_is_not_told(
+async def test_a_wrong_token_is_an_error_and_is_in_no_message_and_no_log(
     fake: FakeTelegram, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -170,7 +167,7 @@ async def test_a_limit_in_the_middle_is_waited_for_and_nothing_is_sent_twice(fak
     ("status", "words", "again"),
     [(403, "refuses to deliver this: Forbidden: bot was blocked", False), (500, "is sent later", True)],
 )
-async def test_what_cannot_be_delivered_says_whether_to_try_again(
+async def test_a_failed_delivery_says_whether_to_try_again(
     fake: FakeTelegram, status: int, words: str, again: bool
 ) -> None:
     told = error(status, "Forbidden: bot was blocked by the user" if status == 403 else "Internal")
@@ -182,7 +179,7 @@ async def test_what_cannot_be_delivered_says_whether_to_try_again(
     assert (caught.value.retry is not None) is again
 
 
-async def test_it_shows_that_an_answer_is_coming(fake: FakeTelegram) -> None:
+async def test_typing_is_shown_in_the_chat(fake: FakeTelegram) -> None:
     channel = bot(fake)
     await channel.typing("7")
     await channel.close()
@@ -190,7 +187,7 @@ async def test_it_shows_that_an_answer_is_coming(fake: FakeTelegram) -> None:
     assert fake.actions == [{"chat_id": "7", "action": "typing"}]
 
 
-async def test_a_question_has_two_buttons_and_who_presses_one_sends_its_text(fake: FakeTelegram) -> None:
+async def test_a_question_has_two_buttons_and_pressing_one_sends_its_text(fake: FakeTelegram) -> None:
     async with running(fake) as (channel, taken):
         await channel.ask("9", "May I?", yes="/yes 1a", no="/no 1a")
         fake.press("/yes 1a", sender=7, chat=9)
@@ -209,7 +206,7 @@ async def test_a_question_has_two_buttons_and_who_presses_one_sends_its_text(fak
     assert fake.rested == ["q/yes 1a"]
 
 
-async def test_a_question_that_telegram_does_not_take_is_told_to_who_asks(fake: FakeTelegram) -> None:
+async def test_a_question_that_telegram_refuses_is_an_error(fake: FakeTelegram) -> None:
     fake.trouble = lambda method, _: (403, error(403, "Forbidden: bot was blocked by the user"))
     channel = bot(fake)
 
@@ -238,26 +235,40 @@ async def test_parts_that_arrived_are_not_sent_again(fake: FakeTelegram) -> None
     assert [one["text"][0] for one in fake.sent] == ["a", "b"]
 
 
-async def test_what_telegram_may_have_taken_is_doubtful_and_not_sent_again(
-    fake: FakeTelegram, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    channel, tries = bot(fake), list[object]()
+async def test_parts_that_arrived_are_counted_when_the_plain_text_fails_too(fake: FakeTelegram) -> None:
+    """The second part is refused as HTML, and then Telegram is down."""
 
-    async def broke_off(*address: object, **__: object) -> None:
-        tries.append(address)
-        raise httpx.ReadError("it broke off")
+    def trouble(method: str, fields: dict[str, str]) -> tuple[int, dict[str, object]] | None:
+        is_second = method == "sendMessage" and "b" in fields["text"]
+        return (502, error(502, "Bad Gateway")) if is_second and "parse_mode" not in fields else None
 
-    monkeypatch.setattr(channel._http, "post", broke_off)
+    fake.trouble = trouble
     with pytest.raises(weft.ChannelError) as failed:
-        await channel.send(Outbound(channel="telegram", conversation="7", text="hello"))
-    await channel.close()
+        await sent(fake, "\n\n".join(("a" * 3000, "unparsable " + "b" * 3000)))
+
+    assert (failed.value.arrived, len(fake.sent)) == (1, 1)
+
+
+async def test_a_message_whose_answer_breaks_off_is_doubtful_and_not_sent_again() -> None:
+    tries: list[bytes] = []
+
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tries.append(await reader.readuntil(b"hello"))
+        writer.close()
+
+    async with await asyncio.start_server(break_off, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        channel = Telegram(TOKEN, TelegramSettings(api_url=f"http://{host}:{port}"))
+        with pytest.raises(weft.ChannelError) as failed:
+            await channel.send(Outbound(channel="telegram", conversation="7", text="hello"))
+        await channel.close()
 
     assert failed.value.doubtful
     assert failed.value.retry is None
     assert len(tries) == 1
 
 
-async def test_after_the_end_of_a_run_answers_are_still_sent(fake: FakeTelegram) -> None:
+async def test_answers_are_still_sent_after_polling_was_stopped(fake: FakeTelegram) -> None:
     channel = bot(fake)
     await channel.stop()
 

@@ -62,7 +62,7 @@ def test_markdown_becomes_the_few_tags_that_telegram_knows(markdown: str, html: 
     assert messages(markdown) == [html]
 
 
-def test_nothing_gives_no_message() -> None:
+def test_a_text_without_letters_gives_no_message() -> None:
     assert messages("") == messages(" \n\n ") == []
 
 
@@ -99,7 +99,9 @@ def test_units_are_counted_as_telegram_does() -> None:
 
 @settings(deadline=None)
 @given(st.text(alphabet="ab *_`~#>-\n[]()<&1.🐠", max_size=400), st.integers(20, 80))
-def test_every_text_is_valid_short_enough_and_whole(markdown: str, limit: int) -> None:
+def test_every_text_becomes_valid_messages_within_the_limit_and_loses_nothing(
+    markdown: str, limit: int
+) -> None:
     found = messages(markdown, limit)
 
     for message in found:
@@ -111,7 +113,7 @@ def test_every_text_is_valid_short_enough_and_whole(markdown: str, limit: int) -
 
 
 @given(st.text(max_size=300), st.integers(5, 50))
-def test_plain_text_stays_as_it_is(text: str, limit: int) -> None:
+def test_plain_text_is_cut_to_the_limit_and_loses_no_word(text: str, limit: int) -> None:
     found = plain_messages(text, limit)
 
     assert all(units(message) <= limit for message in found)

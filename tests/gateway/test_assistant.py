@@ -42,7 +42,7 @@ async def test_a_look_at_a_session_by_its_name_sees_what_was_said_there(connect:
 
     assert await history(app, "boat") == ["hi", "r0"]
     assert await history(app, "pier") == []
-    assert len(await (await app.store.get()).sessions.list()) == 1
+    assert len(await (await app.store.get()).sessions.list()) == 1, "a look creates no session"
 
 
 async def test_a_session_that_was_closed_meanwhile_leads_to_the_one_in_its_place(connect: Connect) -> None:
@@ -128,7 +128,18 @@ async def test_a_model_by_its_name_is_one_of_the_provider_that_answers(
     assert "openai answers with `same-name`" in answer
 
 
-async def test_what_fails_to_end_does_not_keep_the_store_open(connect: Connect) -> None:
+async def test_a_model_is_changed_in_one_conversation_and_in_no_other(connect: Connect) -> None:
+    app = await connect("weft")
+    ada, ben = Talk(app, ADA, "boat"), Talk(app, BEN, "pier")
+
+    await ada.say("/model scripted")
+
+    assert await ben.say("hi") == "r0"
+    assert await ada.say("hi") == "This reply was scripted: no model was asked."
+    assert await Talk(app, ADA, "pier").say("hi") == "r1", "another conversation of the same person"
+
+
+async def test_a_provider_that_fails_to_close_does_not_keep_the_store_open(connect: Connect) -> None:
     app = await connect("weft")
     store = await app.store.get()
 

@@ -42,11 +42,11 @@ async def test_an_unknown_command_suggests_the_nearest(talk: Talk) -> None:
         await talk.say("/contxt")
 
 
-async def test_case_does_not_matter(talk: Talk) -> None:
-    assert await talk.say("/NEW") == await talk.say("/new")
+async def test_the_case_of_a_command_does_not_matter(talk: Talk) -> None:
+    assert await talk.say("/FACTS") == await talk.say("/facts") == "I know nothing about you yet."
 
 
-async def test_a_command_and_what_follows_may_stand_on_two_lines(talk: Talk) -> None:
+async def test_the_argument_of_a_command_may_stand_on_the_next_line(talk: Talk) -> None:
     assert await talk.say("/context\nfull") == await talk.say("/context full")
 
 
@@ -78,8 +78,13 @@ async def test_the_receipt_is_that_of_the_last_answer(talk: Talk) -> None:
     assert await talk.say("/receipt") == "Nothing was answered yet."
 
     await talk.say("hi")
+    first = await talk.say("/receipt")
+    await talk.say("and now?")
+    second = await talk.say("/receipt")
 
-    assert "| message |" in await talk.say("/receipt")
+    assert "| message |" in first
+    assert "| history |" not in first
+    assert "| history |" in second, "the last answer had a history"
 
 
 async def test_the_tools_are_listed(talk: Talk) -> None:
@@ -90,7 +95,9 @@ async def test_a_model_given_by_a_program_answers_by_its_name(talk: Talk) -> Non
     assert await talk.say("/model") == "scripted answers with `scripted`."
 
 
-async def test_the_model_can_be_changed_in_the_middle(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_model_can_be_changed_in_the_middle_of_a_conversation(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 
     told = await talk.say("/model anthropic:claude-haiku-4-5")

@@ -5,12 +5,7 @@ import asyncio
 import pytest
 
 import weft
-from wired import Wire, gateway, said
-
-
-def calling(name: str, number: int = 1, **arguments: str) -> weft.Reply:
-    call = weft.ToolCall(id=f"c{number}", name=name, arguments=arguments)
-    return weft.Reply(text="", tool_calls=(call,), stop_reason="tools")
+from wired import Wire, calling, gateway, said
 
 
 def appending(text: str = "likes tea", number: int = 1) -> weft.Reply:
@@ -67,7 +62,7 @@ async def test_silence_is_a_no() -> None:
         assert await about(app) == "Ada"
 
 
-async def test_nobody_else_can_agree_and_an_old_button_means_nothing() -> None:
+async def test_only_the_person_asked_can_agree_and_an_old_button_means_nothing() -> None:
     wire, model = Wire(), weft.ScriptedProvider([appending(), "hello", "done"])
     async with gateway(model, wire) as (made, app):
         await prepared(app)
@@ -152,7 +147,7 @@ async def test_a_yes_to_a_question_that_nobody_saw_yet_is_no_consent() -> None:
         assert await about(app) == "Ada"
 
 
-async def test_who_thinks_does_not_hold_up_what_others_remember() -> None:
+async def test_a_question_to_one_person_does_not_block_a_question_to_another() -> None:
     wire, model = Wire(), weft.ScriptedProvider([appending("one"), appending("two"), "done", "done"])
     async with gateway(model, wire) as (made, app):
         await prepared(app)
@@ -168,7 +163,7 @@ async def test_who_thinks_does_not_hold_up_what_others_remember() -> None:
     assert "two" in question
 
 
-async def test_who_thinks_does_not_take_the_place_of_others() -> None:
+async def test_a_turn_that_waits_for_consent_leaves_its_slot_to_others() -> None:
     wire, model = Wire(), weft.ScriptedProvider([appending(), "hello", "done"])
     async with gateway(model, wire, at_once=1) as (made, app):
         await prepared(app)
@@ -181,7 +176,7 @@ async def test_who_thinks_does_not_take_the_place_of_others() -> None:
         assert (await wire.wait(2))[1] == ("7", "done")
 
 
-async def test_a_server_that_stops_waits_for_none_of_two_answers() -> None:
+async def test_a_server_that_stops_asks_no_further_question() -> None:
     wire = Wire()
     calls = (*appending("one", 1).tool_calls, *appending("two", 2).tool_calls)
     both = weft.Reply(text="", tool_calls=calls, stop_reason="tools")
@@ -190,11 +185,15 @@ async def test_a_server_that_stops_waits_for_none_of_two_answers() -> None:
         await made.submit(said("remember both"))
         await asyncio.wait_for(wire.questions.get(), 30)
         await asyncio.wait_for(made.stop(), 30)
+        assert await about(app) == "Ada"
 
+    assert wire.questions.empty()
     assert wire.sent == [("7", "I did not.")]
 
 
-async def test_the_time_of_a_tool_stands_still_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_time_limit_of_a_tool_does_not_run_while_a_person_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [0.0]
     monkeypatch.setattr("weft.turn.act.monotonic", lambda: now[0])
 

@@ -1,6 +1,8 @@
 """What goes out: in the order of its place, again where that may help, and never lying about."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,13 +27,59 @@ class Broken(Wire):
         await super().send(message)
 
 
-async def put(app: weft.Assistant, *texts: str) -> None:
+async def put(app: weft.Assistant, *texts: str, conversation: str = "7") -> None:
     for text in texts:
-        message = Outbound(channel="telegram", conversation="7", text=text)
+        message = Outbound(channel="telegram", conversation=conversation, text=text)
         await (await app.store.get()).mailbox.enqueue(message)
 
 
-async def test_what_waits_behind_an_answer_that_fails_keeps_its_own_tries() -> None:
+class Held(Wire):
+    """A channel on which no answer to the person 7 arrives until `arrives` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrives, self.tried = asyncio.Event(), asyncio.Queue[str]()
+
+    async def send(self, message: Outbound) -> None:
+        self.tried.put_nowait(message.text)
+        if message.conversation == "7":
+            await self.arrives.wait()
+        await super().send(message)
+
+
+async def test_an_answer_waits_for_the_one_before_it_and_other_conversations_do_not() -> None:
+    wire = Held()
+    async with gateway(Echo(), wire) as (made, app), asyncio.timeout(30):
+        await put(app, "first", "second")
+        await made.look_again()
+        assert await wire.tried.get() == "first"
+        for text in ("other", "another"):  # the outbox is looked at again for each
+            await put(app, text, conversation="8")
+            await made.look_again()
+            assert await wire.tried.get() == text
+        wire.arrives.set()
+
+        assert await wire.wait(4) == [("8", "other"), ("8", "another"), ("7", "first"), ("7", "second")]
+
+
+async def test_each_try_waits_twice_as_long_as_the_one_before(sql: Callable[..., Any]) -> None:
+    wire = Broken(*[weft.ChannelError("The line is down.", retry=1000)] * 3)
+    waits = []
+    async with gateway(Echo(), wire) as (made, app), asyncio.timeout(30):
+        await put(app, "patience")
+        for attempt in (1, 2, 3):
+            before = time.time()
+            while sql("select state, attempts from outbox") != [("pending", attempt)]:
+                await made.look_again()
+            [(at,)] = sql("select next_at from outbox")
+            waits.append((at - time.time(), at - before))
+            sql("update outbox set next_at = 0")
+
+    for seconds, (least, most) in zip((1000, 2000, 4000), waits, strict=True):
+        assert least <= seconds <= most
+
+
+async def test_messages_behind_an_answer_that_fails_keep_their_own_tries() -> None:
     down = weft.ChannelError("The line is down.", retry=0.001)
     wire = Broken(*[down] * 6)
     async with gateway(Echo(), wire, attempts=3) as (made, app):
@@ -64,23 +112,20 @@ async def test_an_answer_that_may_have_arrived_is_not_sent_again_but_told_of() -
     assert [message.text for message in wire.tried] == ["perhaps", DOUBTFUL]
 
 
-async def test_an_answer_that_a_channel_stumbles_over_is_not_left_lying(
-    caplog: pytest.LogCaptureFixture,
+async def test_an_answer_on_which_a_channel_has_a_bug_is_given_up_and_the_next_is_sent(
+    caplog: pytest.LogCaptureFixture, sql: Callable[..., Any]
 ) -> None:
     wire = Broken(KeyError("a bug"))
-    async with gateway(Echo(), wire) as (made, app):
+    async with gateway(Echo(), wire) as (made, _):
         await made.submit(said("hello"))
         await made.submit(said("again", 2))
         assert await wire.wait(1) == [("7", "echo again")]
-        post: Any = (await app.store.get()).mailbox
-        query = "select state from outbox order by created_at"
-        states = await post._database.read(lambda db: [row[0] for row in db.execute(query)])
 
-    assert states[0] == "failed"
+    assert sql("select state from outbox order by created_at") == [("failed",), ("sent",)]
     assert "an answer could not be delivered" in caplog.text
 
 
-async def test_an_answer_whose_end_nobody_wrote_down_does_not_hold_up_the_next() -> None:
+async def test_an_answer_whose_outcome_was_never_stored_does_not_hold_up_the_next() -> None:
     wire = Wire()
     async with gateway(Echo(), wire) as (made, app):
         await put(app, "lost track of")

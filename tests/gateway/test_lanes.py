@@ -1,7 +1,6 @@
 """Lanes: who runs, who waits, who is refused, and what happens to those who wait."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -12,7 +11,7 @@ from weft.config import load_config
 from weft.gateway.lanes import ALL_BUSY, LANE_BUSY, LANE_FULL, STOPPED, STOPPING, Admission, Lanes
 from weft.gateway.settings import GatewaySettings
 from weft.providers.base import collected
-from weft.types.reply import Event
+from wired import Gated
 
 
 def lanes(**settings: Any) -> Lanes:
@@ -103,7 +102,7 @@ async def test_a_lane_takes_so_many_waiting_requests_and_no_more() -> None:
         await visit.end()
 
 
-async def test_the_bound_of_all_lanes_refuses_who_can_ask_again_and_no_durable_message_or_notice() -> None:
+async def test_the_bound_of_all_lanes_refuses_no_durable_message_and_no_notice() -> None:
     desk = lanes(at_once=1, max_waiting=1)
     everyone = await visits(desk, message("a", sender="1"), message("b", sender="2"))
 
@@ -156,7 +155,7 @@ async def test_a_running_turn_absorbs_what_waits_up_to_the_first_it_does_not_acc
         await visit.end()
 
 
-async def test_who_steered_a_turn_that_was_stopped_is_asked_to_send_it_again() -> None:
+async def test_a_message_that_steered_a_turn_that_was_stopped_must_be_sent_again() -> None:
     running, steering = await visits(lanes(), message("a"), message("b"))
     assert running.place is not None
     running.place.lane.absorb(lambda _: True)
@@ -170,7 +169,7 @@ async def test_who_steered_a_turn_that_was_stopped_is_asked_to_send_it_again() -
     await running.end()
 
 
-async def test_who_steered_and_went_away_does_not_disturb_the_turn() -> None:
+async def test_a_client_that_steered_and_went_away_does_not_disturb_the_turn() -> None:
     running, gone, steering = await visits(lanes(), message("a"), message("b"), message("c"))
     assert running.place is not None
     running.place.lane.absorb(lambda _: True)
@@ -267,7 +266,7 @@ async def test_a_person_who_is_asked_holds_no_slot_and_the_turn_takes_one_again_
     await third.end()
 
 
-async def test_stop_refuses_who_waits_and_who_comes_and_lets_run_what_has_begun() -> None:
+async def test_stop_refuses_waiting_and_new_requests_and_lets_running_ones_end() -> None:
     desk = lanes(at_once=1)
     running, waiting = await visits(desk, message("a"), message("b"))
     turn, for_a_slot = Visit(desk.turn("s1")), Visit(desk.turn("s2"))
@@ -290,25 +289,12 @@ async def test_stop_refuses_who_waits_and_who_comes_and_lets_run_what_has_begun(
     await running.end()
 
 
-class Gated(weft.ScriptedProvider):
-    """Waits before its first word until `gate` is set."""
-
-    def __init__(self) -> None:
-        super().__init__(["first", "second"])
-        self.asked, self.gate = asyncio.Event(), asyncio.Event()
-
-    async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
-        self.asked.set()
-        await self.gate.wait()
-        async for event in super().stream(context):
-            yield event
-
-
 async def test_two_addresses_that_lead_to_one_session_have_one_turn_at_a_time(
     home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "config.toml").write_text('recipe = "chai"\n', "utf-8")  # one session for all in a conversation
-    model = Gated()
+    model = Gated(["first", "second"])
+    model.gate.clear()
     app = await weft.connect(load_config(), provider=model)
     store, turn, at_the_lock = await app.store.get(), app.lanes.turn, asyncio.Event()
     ada = asyncio.create_task(collected(app.handle(message("I am Ada", "42", session="boat"))))

@@ -1,6 +1,7 @@
 """Learning beside conversations: it neither ends one that goes on nor keeps a server from stopping."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import weft
@@ -20,20 +21,17 @@ class SlowToLearn(Echo):
         return weft.Reply(text="none")
 
 
-async def grow_old(app: weft.Assistant) -> None:
-    """Nobody has written for two hours; the person 8 a minute less."""
-    query = "update sessions set active_at = active_at - 7200 + 60 * (sender = '8')"
-    post: Any = (await app.store.get()).mailbox
-    await post._database.write(lambda db: db.execute(query).get)
+TWO_HOURS_AGO = "update sessions set active_at = active_at - 7200 + 60 * (sender = '8')"
+"""Nobody has written for two hours; the person 8 a minute less."""
 
 
-async def test_a_conversation_that_goes_on_is_not_closed() -> None:
+async def test_a_conversation_that_goes_on_is_not_closed(sql: Callable[..., Any]) -> None:
     wire, model = Wire(), SlowToLearn()
     async with gateway(model, wire) as (made, app):
         await made.submit(said("one"))
         await made.submit(said("my boat is called Marlin", sender="8"))
         await wire.wait(2)
-        await grow_old(app)
+        sql(TWO_HOURS_AGO)
         stopped = asyncio.Event()
         learning = asyncio.create_task(learn_from_idle(app.engine, LearnSettings(), stopped))
         await model.learning.wait()  # 7's conversation is learned from, and 8's is the next on the list
@@ -50,13 +48,13 @@ async def test_a_conversation_that_goes_on_is_not_closed() -> None:
     assert "what is it called?" in model.requests[-1].to_prompt_string()
 
 
-async def test_a_server_that_stops_learns_from_nothing_more() -> None:
+async def test_a_server_that_stops_learns_from_nothing_more(sql: Callable[..., Any]) -> None:
     wire, model, people = Wire(), SlowToLearn(), tuple(str(n) for n in range(5))
     async with gateway(model, wire, allowed=people) as (made, app):
         for person in people:
             await made.submit(said("hello", sender=person))
         await wire.wait(5)
-        await grow_old(app)
+        sql(TWO_HOURS_AGO)
         stopped = asyncio.Event()
         learning = asyncio.create_task(learn_from_idle(app.engine, LearnSettings(), stopped))
         await model.learning.wait()

@@ -63,7 +63,7 @@ async def test_further_blocks_that_the_settings_name_are_shown_with_it(
     assert "names a block 'gone' that is not there" in caplog.text
 
 
-async def test_what_a_notice_is_about_gives_way_last(folder: Path) -> None:
+async def test_the_block_of_a_notice_is_dropped_last(folder: Path) -> None:
     async with watching(watches(folder=str(folder))) as watched:
         store = await watched.store()
         for n in range(20):
@@ -110,7 +110,7 @@ async def test_a_long_text_is_cut_where_everybody_can_see_it(folder: Path) -> No
     assert findings == [], "a block that is full by design needs no mending"
 
 
-async def test_what_a_file_says_is_no_command_and_no_role(folder: Path) -> None:
+async def test_the_text_of_a_file_is_no_command_and_no_role(folder: Path) -> None:
     async with watching(watches(folder=str(folder))) as watched:
         store = await watched.store()
         await store.facts.set("telegram:7", "city", "Lisbon")
@@ -148,7 +148,7 @@ async def test_nothing_is_learned_about_a_person_from_what_a_stream_tells(folder
         assert "Notification" not in watched.model.requests[-1].current_message
 
 
-async def test_what_a_stream_tells_is_told_even_if_no_model_answers(folder: Path) -> None:
+async def test_a_notice_reaches_the_person_even_if_no_model_answers(folder: Path) -> None:
     model = weft.ScriptedProvider([weft.ProviderError("the network is down.")])
     async with watching(watches(folder=str(folder)), model) as watched:
         await watched.look()
@@ -177,7 +177,7 @@ async def test_an_interrupted_turn_keeps_where_its_notice_is_from(
     assert told == "I was stopped while I worked on this, and did not answer it: “A file is new.”."
 
 
-async def test_who_may_not_come_in_is_told_nothing_and_that_is_noted(
+async def test_a_recipient_who_is_not_allowed_gets_no_notice_and_a_warning_says_so(
     folder: Path, caplog: pytest.LogCaptureFixture, sql: Callable[..., Any]
 ) -> None:
     async with watching(watches(folder=str(folder)), allowed=()) as watched:

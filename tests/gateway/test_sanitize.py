@@ -9,14 +9,16 @@ from weft.gateway.sanitize import SafeText, clean
 
 
 @pytest.mark.parametrize("text", ["hi", "  hi\n", "Ω 🐙 \x01 <|im_start|> [System]", "\ufffd", "\u200b"])
-def test_what_can_be_sent_is_not_touched(text: str) -> None:
+def test_a_text_that_can_be_sent_is_not_changed(text: str) -> None:
     assert clean(text) == SafeText(text)
 
 
 @pytest.mark.parametrize(
     ("text", "cleaned", "count"), [("a\0b", "a\ufffdb", 1), ("\ud800\0\udfff", "\ufffd" * 3, 3)]
 )
-def test_what_no_provider_takes_is_replaced_and_noted(text: str, cleaned: str, count: int) -> None:
+def test_characters_that_no_provider_accepts_are_replaced_and_noted(
+    text: str, cleaned: str, count: int
+) -> None:
     found = clean(text)
 
     assert found.text == cleaned

@@ -8,7 +8,7 @@ import pytest
 
 import weft
 from weft.types.reply import Event
-from wired import Wire, gateway, said
+from wired import Wire, calling, gateway, said
 
 
 class Busy(weft.ScriptedProvider):
@@ -24,8 +24,7 @@ class Busy(weft.ScriptedProvider):
         if context.current_message == "begin" and len(self.requests) == 1:
             self.asked.set()
             await self.gate.wait()
-            call = weft.ToolCall(id="c1", name="archival_search", arguments={"query": "sea"})
-            yield weft.Done(weft.Reply(text="", tool_calls=(call,), stop_reason="tools"))
+            yield weft.Done(calling("archival_search", query="sea"))
             return
         yield weft.Done(weft.Reply(text=f"answer to {told}"))
 
@@ -73,7 +72,7 @@ async def test_a_message_that_steers_is_read_before_the_next_round_and_answered_
     assert {origin for role, _, origin in log if role == "user"} == {"user"}
 
 
-async def test_what_a_stream_tells_does_not_steer_what_a_person_began() -> None:
+async def test_a_notice_does_not_steer_the_turn_of_a_person() -> None:
     wire, model = Wire(), Busy()
     async with gateway(model, wire, while_running="steer") as (made, _):
         await made.submit(said("begin"))
@@ -102,7 +101,7 @@ async def test_a_command_does_not_steer_and_what_stands_behind_it_waits_with_it(
     assert told[2] == "answer to second"
 
 
-async def test_what_steers_is_sanitized_like_every_message() -> None:
+async def test_a_message_that_steers_is_sanitized_like_every_message() -> None:
     wire, model = Wire(), Busy()
     async with gateway(model, wire, while_running="steer") as (made, _):
         await made.submit(said("begin"))
@@ -131,7 +130,7 @@ async def test_a_message_that_comes_too_late_to_steer_gets_a_turn_of_its_own() -
     assert len(model.requests) == 3
 
 
-async def test_what_steered_is_not_answered_again_if_a_task_is_due_meanwhile(
+async def test_a_message_that_steered_is_not_answered_again_if_a_task_is_due_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wire, model = Wire(), Busy()
@@ -156,7 +155,7 @@ async def test_what_steered_is_not_answered_again_if_a_task_is_due_meanwhile(
     assert told == ["answer to also this", "answer to end"]
 
 
-async def test_what_steered_a_turn_that_was_killed_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_that_steered_a_killed_turn_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = Wire()
     async with gateway(Busy(), wire) as (made, app):
         store = await app.store.get()

@@ -56,7 +56,7 @@ def test_a_folder_and_a_feed_have_their_own_usual_times(tmp_path: Path) -> None:
         (f'name = "a"\nfolder = "b"\n{WHOM}'.replace('sender = "7"', "sender = 7"), "must be text"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, stream: str, words: str) -> None:
+def test_a_wrong_setting_is_refused_with_the_reason(tmp_path: Path, stream: str, words: str) -> None:
     with pytest.raises(weft.ConfigError, match=words):
         load(tmp_path, stream)
 

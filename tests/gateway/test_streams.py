@@ -12,6 +12,7 @@ import weft
 from watching import watches, watching, write
 from weft.gateway.streams import MOST_AT_ONCE, cut, label_of, quoted, watch
 from weft.types.envelope import Inbound, Seen
+from wired import Gated
 
 NEW = "[Notification of the stream 'notes'] The file a.md is new. Its text is in the block notes/a.md."
 CHANGED = (
@@ -55,7 +56,7 @@ async def test_a_file_that_was_only_touched_or_comes_back_as_it_was_is_no_news(f
         assert await watched.look() == []
 
 
-async def test_what_changes_again_within_one_tick_of_the_clock_is_noticed(folder: Path) -> None:
+async def test_a_second_change_within_one_tick_of_the_clock_is_noticed(folder: Path) -> None:
     path = folder / "a.md"
     async with watching(watches(folder=str(folder))) as watched:
         await watched.look()
@@ -68,7 +69,7 @@ async def test_what_changes_again_within_one_tick_of_the_clock_is_noticed(folder
         assert await watched.look() == [CHANGED]
 
 
-async def test_what_happens_while_the_server_is_off_is_told_by_the_next_one_and_only_once(
+async def test_a_change_while_the_server_is_off_is_told_once_by_the_next_server(
     folder: Path,
 ) -> None:
     async with watching(watches(folder=str(folder))) as watched:
@@ -88,9 +89,7 @@ async def test_what_happens_while_the_server_is_off_is_told_by_the_next_one_and_
         assert await watched.look() == [CHANGED], "the same text once more, later, is news again"
 
 
-async def test_a_notice_and_that_it_was_told_are_kept_together(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_notice_is_stored_together_with_what_the_stream_has_seen(folder: Path) -> None:
     """As if the program died right after: the next one answers what was submitted, and tells it no more."""
     async with watching(watches(folder=str(folder))) as watched:
         await watched.look()
@@ -100,7 +99,7 @@ async def test_a_notice_and_that_it_was_told_are_kept_together(
         async def dying(message: Inbound, seen: Sequence[Seen]) -> bool:
             return await store.mailbox.receive(message, seen) is not None
 
-        monkeypatch.setattr(watched.stream, "_submit", dying)
+        watched.submit = dying
         assert await watched.stream.look() == 1
 
     async with watching(watches(folder=str(folder))) as watched:
@@ -109,7 +108,7 @@ async def test_a_notice_and_that_it_was_told_are_kept_together(
         assert await watched.look() == []
 
 
-async def test_what_was_seen_goes_with_an_export(
+async def test_an_export_holds_what_a_stream_has_seen(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with watching(watches(folder=str(folder))) as watched:
@@ -126,9 +125,7 @@ async def test_what_was_seen_goes_with_an_export(
         assert await watched.look() == [CHANGED]
 
 
-async def test_a_look_that_fails_in_the_middle_tells_the_rest_later(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_look_that_fails_in_the_middle_tells_the_rest_later(folder: Path) -> None:
     async with watching(watches(folder=str(folder))) as watched:
         await watched.look()
         write(folder / "a.md", "one", at=1)
@@ -141,7 +138,7 @@ async def test_a_look_that_fails_in_the_middle_tells_the_rest_later(
                 raise weft.StoreError("the disk is full")
             return await submit(message, seen)
 
-        monkeypatch.setattr(watched.stream, "_submit", breaking)
+        watched.submit = breaking
         with pytest.raises(weft.StoreError):
             await watched.stream.look()
         await watched.wait(1)
@@ -151,17 +148,9 @@ async def test_a_look_that_fails_in_the_middle_tells_the_rest_later(
     assert len(watched.model.requests) == 2
 
 
-async def test_nobody_looks_while_what_was_told_still_waits(folder: Path) -> None:
-    class Slow(weft.ScriptedProvider):
-        go_on, asked = asyncio.Event(), asyncio.Event()
-
-        async def stream(self, context: weft.Context):  # type: ignore[no-untyped-def]
-            self.asked.set()
-            await self.go_on.wait()
-            async for event in super().stream(context):
-                yield event
-
-    model = Slow(["noted"] * 3)
+async def test_a_stream_does_not_look_while_its_last_notice_still_waits(folder: Path) -> None:
+    model = Gated(["noted"] * 3)
+    model.gate.clear()
     async with watching(watches(folder=str(folder)), model) as watched:
         await watched.look()
         write(folder / "a.md", "one")
@@ -171,7 +160,7 @@ async def test_nobody_looks_while_what_was_told_still_waits(folder: Path) -> Non
 
         assert await watched.stream.look() == 0
         assert await watched.block("notes/a.md") == "one", "the turn shows what it is about"
-        model.go_on.set()
+        model.gate.set()
         await watched.wait(1)
         assert await watched.look() == [CHANGED]
 
@@ -312,7 +301,7 @@ def test_labels_of_different_names_differ() -> None:
     assert label_of("notes", "a.md") == "notes/a.md"
 
 
-def test_a_name_with_quotes_cannot_end_its_own() -> None:
+def test_a_name_cannot_end_the_quotes_around_it() -> None:
     assert quoted("a.md") == "a.md"
     assert quoted("a” is old. Do “b") == '“a" is old. Do "b”'
 

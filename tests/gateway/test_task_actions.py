@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import weft
 from weft.gateway.background import take_reminders
-from wired import Wire, gateway, said
+from wired import Wire, calling, gateway, said
 
 TEXT = "look up the tide"
+SEARCH = calling("archival_search", query="sea")
 ACTING = ("telegram",)
 DUE = datetime(2036, 11, 17, 9, tzinfo=UTC)
 LONG_AGO = datetime(2016, 11, 17, 9, tzinfo=UTC)
@@ -21,7 +22,7 @@ async def order(app: weft.Assistant, due: datetime = DUE, *, repeat: str = "once
     return store
 
 
-async def test_what_is_to_be_done_is_done_at_its_time_and_told_once() -> None:
+async def test_a_task_is_done_at_its_time_and_its_outcome_is_told_once() -> None:
     wire, model = Wire(), weft.ScriptedProvider(["High water is at noon."])
     async with gateway(model, wire) as (made, app):
         store = await order(app)
@@ -40,7 +41,7 @@ async def test_what_is_to_be_done_is_done_at_its_time_and_told_once() -> None:
     assert len(model.requests) == 1
 
 
-async def test_where_nobody_acts_the_person_is_reminded() -> None:
+async def test_on_a_channel_without_actions_the_person_is_reminded() -> None:
     wire = Wire()
     async with gateway(weft.ScriptedProvider([]), wire) as (made, app):
         store = await order(app)
@@ -50,7 +51,7 @@ async def test_where_nobody_acts_the_person_is_reminded() -> None:
         assert await wire.wait(1) == [("7", "⏰ look up the tide")]
 
 
-async def test_what_failed_is_tried_again_after_two_minutes_three_times_and_then_told() -> None:
+async def test_a_task_that_failed_is_tried_again_after_two_minutes_three_times_and_then_told() -> None:
     wire = Wire()
     down = [weft.ProviderError("the network is down.")] * 4
     async with gateway(weft.ScriptedProvider(down), wire) as (made, app):
@@ -75,7 +76,7 @@ async def test_what_failed_is_tried_again_after_two_minutes_three_times_and_then
         assert await store.tasks.list("telegram:7") == []
 
 
-async def test_one_that_repeats_fails_and_goes_on_at_its_next_time() -> None:
+async def test_a_repeating_task_that_fails_goes_on_at_its_next_time() -> None:
     wire = Wire()
     model = weft.ScriptedProvider([weft.ProviderError("the network is down."), "Done at last."])
     async with gateway(model, wire) as (made, app):
@@ -107,9 +108,9 @@ async def _until_changed(store: weft.Store, due: datetime) -> weft.Task:
                 return task
 
 
-async def test_what_is_said_while_a_task_is_done_gets_an_answer_of_its_own() -> None:
+async def test_a_message_during_a_task_gets_an_answer_of_its_own() -> None:
     """A task that fails is tried again without a word: who steered it would not hear anything."""
-    wire, model = Wire(), weft.ScriptedProvider([_search(), weft.ProviderError("it is down."), "Lisbon."])
+    wire, model = Wire(), weft.ScriptedProvider([SEARCH, weft.ProviderError("it is down."), "Lisbon."])
     async with gateway(model, wire, while_running="steer") as (made, app):
         store = await order(app)
         await store.tasks.fire(DUE.timestamp(), acting=ACTING)
@@ -119,7 +120,7 @@ async def test_what_is_said_while_a_task_is_done_gets_an_answer_of_its_own() -> 
         assert await wire.wait(1) == [("7", "Lisbon.")]
 
 
-async def test_whoever_chats_at_the_terminal_leaves_the_tasks_of_other_channels_alone() -> None:
+async def test_a_chat_at_the_terminal_leaves_the_tasks_of_other_channels_alone() -> None:
     wire, model = Wire(), weft.ScriptedProvider(["High water is at noon."])
     async with gateway(model, wire) as (made, app):
         store = await order(app, datetime.now(UTC) - timedelta(seconds=1))
@@ -128,8 +129,3 @@ async def test_whoever_chats_at_the_terminal_leaves_the_tasks_of_other_channels_
         await made.look_again()
 
         assert await wire.wait(1) == [("7", "High water is at noon.")]
-
-
-def _search() -> weft.Reply:
-    call = weft.ToolCall(id="c1", name="archival_search", arguments={"query": "sea"})
-    return weft.Reply(text="", tool_calls=(call,), stop_reason="tools")

@@ -14,7 +14,7 @@ async def told(store: weft.Store, agent: str, since: datetime = LONG_AGO, limit:
     return [f"{entry.agent or 'system'} {entry.text}" for entry in entries]
 
 
-async def test_changes_of_blocks_are_told_to_those_who_may_read_them(store: weft.Store) -> None:
+async def test_changes_of_blocks_are_listed_for_agents_that_may_read_them(store: weft.Store) -> None:
     await store.memory.create_block("iris", "plans")
     for word in ("dive ", "swim ", "rest"):
         await store.memory.append_to_block("iris", "plans", word)
@@ -35,14 +35,16 @@ async def test_changes_of_blocks_are_told_to_those_who_may_read_them(store: weft
     assert await told(store, "nobody") == []
 
 
-async def test_what_is_long_past_is_not_told(store: weft.Store) -> None:
+async def test_changes_before_the_given_time_are_left_out(store: weft.Store) -> None:
     await store.memory.create_block("iris", "plans")
 
-    assert await told(store, "iris", since=datetime.now(UTC) + timedelta(minutes=1)) == []
+    before, after = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (-1, 1))
+    assert await told(store, "iris", since=before) == ["iris changed the block 'plans'"]
+    assert await told(store, "iris", since=after) == []
 
 
 @pytest.mark.parametrize("recipe", ["pattern", "weft"])
-async def test_a_context_shows_it(store: weft.Store, recipe: str) -> None:
+async def test_a_context_shows_changes_of_shared_blocks(store: weft.Store, recipe: str) -> None:
     await store.memory.create_block("rose", "plans")
     await store.memory.share_block("rose", "plans", "iris", weft.Permission.READ_ONLY)
 

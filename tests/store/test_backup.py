@@ -119,7 +119,7 @@ async def test_a_backup_is_one_private_file_and_nothing_else_is_left(tmp_path: P
     assert await _city(copy) == "Lisbon"
 
 
-async def test_what_is_written_after_a_backup_began_is_not_in_it(tmp_path: Path) -> None:
+async def test_a_write_after_a_backup_began_is_not_in_the_copy(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
     await _filled(path, "Lisbon")
     other, steps = apsw.Connection(str(path)), []
@@ -212,7 +212,7 @@ async def test_a_restore_brings_back_the_backup_and_keeps_what_was_there(tmp_pat
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-async def test_what_only_the_wal_of_the_old_database_holds_is_kept_with_it(tmp_path: Path) -> None:
+async def test_a_restore_keeps_the_wal_of_the_old_database(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
     await _filled(path, "Lisbon")
     async with await weft.open(path) as store:
@@ -301,12 +301,16 @@ async def test_a_damaged_backup_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(weft.StoreError, match="damaged"):
         await restore(path, copy)
 
+    assert sorted(os.listdir(tmp_path)) == ["copy.db", "weft.db"]
     assert await _city(path) == "Lisbon"
 
 
 @pytest.mark.parametrize("name", ["nothing.db", "weft.db", "."])
-async def test_a_backup_that_is_not_there_is_said_to_be_missing(tmp_path: Path, name: str) -> None:
+async def test_a_path_that_is_no_backup_is_refused_and_changes_nothing(tmp_path: Path, name: str) -> None:
     await _filled(tmp_path / "weft.db", "Lisbon")
 
     with pytest.raises(weft.ConfigError, match="name a file that `weft backup` wrote"):
         await restore(tmp_path / "weft.db", tmp_path / name)
+
+    assert os.listdir(tmp_path) == ["weft.db"]
+    assert await _city(tmp_path / "weft.db") == "Lisbon"

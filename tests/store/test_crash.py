@@ -50,7 +50,7 @@ async def check_survivors(path: Path, name: str, said: list[str]) -> None:
         assert int(facts[f"{name} key"].split()[-1]) >= newest["fact"]
 
 
-async def test_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+async def test_every_acknowledged_write_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
     path = tmp_path / "weft.db"
     chance = random.Random(7)
 

@@ -63,7 +63,7 @@ async def test_a_write_that_fails_in_a_group_takes_no_other_with_it(tmp_path: Pa
     await database.close()
 
 
-async def test_what_is_read_at_the_same_moment_is_read_in_one_thread_and_each_gets_their_own(
+async def test_reads_of_one_moment_share_a_thread_and_each_gets_its_own_result(
     tmp_path: Path,
 ) -> None:
     database = Database(str(tmp_path / "weft.db"))
@@ -86,7 +86,7 @@ async def test_what_is_read_at_the_same_moment_is_read_in_one_thread_and_each_ge
     assert len({thread for _, thread in told}) == 1
 
 
-async def test_a_read_that_no_thread_can_do_is_an_error_and_no_silence(
+async def test_a_read_for_which_no_thread_can_be_started_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = Database(str(tmp_path / "weft.db"))
@@ -101,7 +101,7 @@ async def test_a_read_that_no_thread_can_do_is_an_error_and_no_silence(
     await database.close()
 
 
-async def test_what_was_asked_for_before_the_store_was_closed_is_still_read(tmp_path: Path) -> None:
+async def test_a_read_from_before_the_store_was_closed_is_still_answered(tmp_path: Path) -> None:
     database = Database(str(tmp_path / "weft.db"))
     await _link(database, "a")
 

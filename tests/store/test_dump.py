@@ -118,7 +118,9 @@ async def test_a_long_history_keeps_its_snapshot(store: weft.Store, tmp_path: Pa
     assert text.split() == [*map(str, range(120)), "more"]
 
 
-async def test_block_texts_are_there_to_be_read(store: weft.Store, tmp_path: Path) -> None:
+async def test_an_export_has_the_text_of_each_block_in_a_file_below_its_folder(
+    store: weft.Store, tmp_path: Path
+) -> None:
     await fill(store)
 
     await store.export(tmp_path / "out")
@@ -128,7 +130,9 @@ async def test_block_texts_are_there_to_be_read(store: weft.Store, tmp_path: Pat
     assert all(path.resolve().is_relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*"))
 
 
-async def test_a_place_that_is_taken_is_left_as_it_is(store: weft.Store, tmp_path: Path) -> None:
+async def test_an_export_to_an_existing_path_is_refused_and_changes_nothing(
+    store: weft.Store, tmp_path: Path
+) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("x", "utf-8")
     (tmp_path / "file").write_text("x", "utf-8")
@@ -146,7 +150,7 @@ async def test_a_place_that_cannot_be_written_to_is_named(store: weft.Store) -> 
         await store.export("/proc/x")
 
 
-async def test_a_store_that_has_something_is_not_imported_into(store: weft.Store, tmp_path: Path) -> None:
+async def test_an_import_into_a_store_that_is_not_empty_is_refused(store: weft.Store, tmp_path: Path) -> None:
     await fill(store)
     await store.export(tmp_path / "out")
 

@@ -44,7 +44,7 @@ def contents(found: Tail) -> list[str]:
 # --- a log of its own
 
 
-async def test_what_is_appended_is_kept_in_order_and_by_session() -> None:
+async def test_messages_are_stored_in_order_by_session() -> None:
     log = InMemoryMessages()
 
     await log.append("one", user("a"), user("b"))
@@ -64,7 +64,7 @@ async def test_the_newest_messages_come_oldest_first(n: int, expected: list[str]
     assert [m.content for m in await log.newest("s", n)] == expected
 
 
-async def test_what_a_log_gave_out_can_be_changed_without_changing_the_log() -> None:
+async def test_changing_a_returned_list_does_not_change_the_log() -> None:
     log = InMemoryMessages()
     await log.append("s", user("a"))
 
@@ -227,7 +227,7 @@ async def test_a_message_is_counted_once_however_often_it_is_asked_for(
 # --- the rest of the store
 
 
-async def test_everything_else_is_kept_by_its_person() -> None:
+async def test_facts_tasks_summaries_and_recall_belong_to_a_person() -> None:
     facts, tasks = [weft.Fact(key="city", value="Lisbon")], [weft.Task(id="1", text="Buy batteries")]
     summaries = [weft.Summary(text=str(n)) for n in range(5)]
     recalled = [weft.Recalled(text=str(n), speaker="User") for n in range(5)]

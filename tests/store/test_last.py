@@ -167,11 +167,12 @@ async def test_a_fact_keeps_its_earlier_values_with_their_dates(store: SqliteBac
         ("name", "Ada"),
     ]
     rome, lisbon = await store.facts.history("telegram:42", "city")
+    assert (rome.value, lisbon.value) == ("Rome", "Lisbon")
     assert rome.ended_at == lisbon.created_at
     assert lisbon.ended_at is None
 
 
-async def test_a_forgotten_fact_is_gone_and_another_person_never_had_it(store: SqliteBackend) -> None:
+async def test_a_deleted_fact_is_gone_and_another_person_never_had_it(store: SqliteBackend) -> None:
     await store.facts.set("telegram:42", "city", "Rome")
 
     assert await store.facts.list("telegram:43") == []
@@ -188,7 +189,11 @@ async def test_linked_senders_are_one_person(store: SqliteBackend) -> None:
     await store.facts.link("web:1", "telegram:42")
     await store.facts.set("web:1", "name", "Ada")
 
-    assert await store.facts.list("telegram:42") == await store.facts.list("web:1")
+    await store.facts.link("mail:2", "web:1")
+
+    for sender in ("telegram:42", "web:1", "mail:2"):
+        facts = {fact.key: fact.value for fact in await store.facts.list(sender)}
+        assert facts == {"city": "Rome", "name": "Ada"}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +208,7 @@ async def test_linked_senders_are_one_person(store: SqliteBackend) -> None:
         ("| a", "b |"),
     ],
 )
-async def test_what_tells_nothing_is_not_kept_as_a_fact(store: SqliteBackend, key: str, value: str) -> None:
+async def test_a_fact_that_says_nothing_is_refused(store: SqliteBackend, key: str, value: str) -> None:
     with pytest.raises(weft.StoreError):
         await store.facts.set("telegram:42", key, value)
 
@@ -241,7 +246,11 @@ async def test_tasks_are_listed_by_due_time_and_cancelled_by_the_start_of_their_
     assert [task.text for task in await store.tasks.list("s")] == ["soon", "late"]
     with pytest.raises(weft.StoreError, match="No task"):
         await store.tasks.cancel("another", late)
-    assert await store.tasks.cancel("s", late) == late
+    shared = next(late[:length] for length in range(len(late)) if late[length] != soon[length])
+    for vague, count in ((shared, "2 tasks"), ("", "2 tasks"), ("?", "No task")):
+        with pytest.raises(weft.StoreError, match=f"{count} of yours begins with"):
+            await store.tasks.cancel("s", vague)
+    assert await store.tasks.cancel("s", late[: len(shared) + 1]) == late
     assert [task.id for task in await store.tasks.list("s")] == [soon]
 
 
@@ -282,7 +291,7 @@ async def test_search_works_in_scripts_without_spaces(store: SqliteBackend) -> N
     assert await _found(store, "大阪") == []
 
 
-async def test_nobody_finds_what_is_anothers(store: SqliteBackend) -> None:
+async def test_a_search_finds_only_messages_of_its_owner(store: SqliteBackend) -> None:
     mine = await store.sessions.find_or_create("telegram", "c1", "42", agent_id="iris")
     theirs = await store.sessions.find_or_create("telegram", "c2", "43", agent_id="rose")
     await store.messages.append(mine.id, user("the key is under the blue stone"))
@@ -300,6 +309,8 @@ async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(sto
     now = await store.sessions.find_or_create("telegram", "c2", "42")
     await store.messages.append(past.id, user("The dive boat is called Marlin."), assistant("Noted."))
     await store.messages.append(now.id, user("What was the boat called?"))
+    theirs = await store.sessions.find_or_create("telegram", "c3", "43")
+    await store.messages.append(theirs.id, user("My boat is called Tuna."))
 
     recall = ConversationRecall(store.search)
     found = await recall.recall("boat name", sender="telegram:42", session_id=now.id, limit=5)
@@ -381,7 +392,9 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteBackend) -> None:
     assert [update.blob for update in await store.blocks.list_since(block, version)] == [b"3"]
 
 
-async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_kept(store: SqliteBackend) -> None:
+async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_rendered(
+    store: SqliteBackend,
+) -> None:
     block = await store.blocks.create(BlockInfo(id="", agent_id="iris", label="notes"), _change(b"1"))
     first = (await _info(store, block)).version
 
@@ -459,5 +472,7 @@ async def test_a_deleted_block_is_gone_with_its_changes(store: SqliteBackend) ->
 
     assert await store.blocks.find("iris", "notes") is None
     assert await _found(store, "one") == []
+    assert await store.blocks.history(block) == []
+    assert not (await store.blocks.get_chain(block)).updates
     with pytest.raises(weft.StoreError, match="deleted meanwhile"):
         await store.blocks.merge(block, 0, lambda moment: _change(b"2"))

@@ -20,7 +20,7 @@ async def out(store: weft.Store, now: float = LATER) -> list[str]:
     return [delivery.message.text for delivery in await store.mailbox.claim_due(now, ALL)]
 
 
-async def test_a_message_that_comes_twice_is_taken_over_once(store: weft.Store) -> None:
+async def test_a_message_that_comes_twice_is_stored_once(store: weft.Store) -> None:
     assert await store.mailbox.receive(inbound()) is not None
     assert await store.mailbox.receive(inbound()) is None
     assert await store.mailbox.receive(inbound(channel="http")) is not None
@@ -54,6 +54,29 @@ async def test_an_answer_ends_the_message_and_goes_out_once(store: weft.Store) -
     assert await out(store) == [], "it is being sent"
 
 
+async def test_no_text_is_left_of_a_message_that_was_answered_and_delivered(
+    store: weft.Store, sql: Callable[..., Any]
+) -> None:
+    await store.mailbox.answer(await store.mailbox.receive(inbound()) or "", "Hello.")
+    [delivery] = await store.mailbox.claim_due(LATER, ALL)
+
+    await store.mailbox.mark_sent(delivery.id)
+
+    assert sql("select state, text from inbox") == [("done", None)]
+    assert sql("select state, text from outbox") == [("sent", None)]
+
+
+async def test_of_the_answers_to_one_conversation_only_the_first_is_due_and_none_while_it_is_busy(
+    store: weft.Store,
+) -> None:
+    for conversation, text in (("c", "one"), ("c", "two"), ("d", "three")):
+        await store.mailbox.enqueue(Outbound(channel="t", conversation=conversation, text=text))
+
+    assert [each.message.text for each in await store.mailbox.claim_due(LATER, ALL)] == ["one", "three"]
+    assert await store.mailbox.claim_due(LATER, ALL, busy=[("t", "c")]) == []
+    assert await out(store) == ["two"], "the conversation is free again"
+
+
 async def test_an_empty_answer_sends_nothing(store: weft.Store) -> None:
     inbox_id = await store.mailbox.receive(inbound())
     assert inbox_id is not None
@@ -63,7 +86,7 @@ async def test_an_empty_answer_sends_nothing(store: weft.Store) -> None:
     assert (await store.mailbox.list_waiting(), await out(store)) == ([], [])
 
 
-async def test_what_did_not_arrive_is_tried_again_at_its_time(store: weft.Store) -> None:
+async def test_an_answer_that_did_not_arrive_is_tried_again_at_its_time(store: weft.Store) -> None:
     await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
     [delivery] = await store.mailbox.claim_due(LATER, ALL)
 
@@ -76,7 +99,7 @@ async def test_what_did_not_arrive_is_tried_again_at_its_time(store: weft.Store)
     assert await store.mailbox.claim_due(LATER + 99, ALL) == await store.mailbox.fail_interrupted(ALL) == []
 
 
-async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_once(
+async def test_an_answer_that_was_being_sent_when_the_process_died_is_doubtful_once(
     store: weft.Store, tmp_path: Path
 ) -> None:
     await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
@@ -88,7 +111,7 @@ async def test_what_was_being_sent_when_the_process_died_is_doubtful_and_told_on
         assert await again.mailbox.fail_interrupted(ALL) == await again.mailbox.claim_due(LATER, ALL) == []
 
 
-async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_is_not(
+async def test_the_text_of_a_refused_message_is_deleted_and_the_attempt_is_recorded(
     store: weft.Store, sql: Callable[..., Any]
 ) -> None:
     inbox_id = await store.mailbox.receive(inbound("let me in, it is Mallory"))
@@ -102,7 +125,7 @@ async def test_what_somebody_said_who_may_not_is_forgotten_and_that_they_tried_i
     assert sql("select text from inbox") == [(None,)]
 
 
-async def test_what_never_arrives_stays_readable(store: weft.Store, sql: Callable[..., Any]) -> None:
+async def test_an_undeliverable_answer_stays_readable(store: weft.Store, sql: Callable[..., Any]) -> None:
     await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
     [delivery] = await store.mailbox.claim_due(LATER, ALL)
 
@@ -112,14 +135,14 @@ async def test_what_never_arrives_stays_readable(store: weft.Store, sql: Callabl
     assert await store.mailbox.claim_due(LATER, ALL) == []
 
 
-async def test_only_what_goes_over_these_channels_is_taken(store: weft.Store) -> None:
+async def test_only_answers_of_the_given_channels_are_due(store: weft.Store) -> None:
     await store.mailbox.enqueue(Outbound(channel="t", conversation="c", text="Hello."))
 
     assert await store.mailbox.claim_due(LATER, ("telegram",)) == []
     assert len(await store.mailbox.claim_due(LATER, ("t",))) == 1
 
 
-async def test_what_came_and_went_long_ago_is_forgotten_and_what_was_not_delivered_is_not(
+async def test_old_mail_is_deleted_unless_it_waits_or_could_not_be_delivered(
     store: weft.Store, sql: Callable[..., Any]
 ) -> None:
     now = time.time()

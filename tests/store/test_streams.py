@@ -31,7 +31,7 @@ async def test_nothing_is_known_before_the_first_look_or_of_another_place(store:
     assert await store.streams.find_seen("other", "here") is None
 
 
-async def test_a_notice_is_kept_with_what_it_tells_and_comes_back_as_it_was(
+async def test_a_notice_is_stored_with_its_items_and_comes_back_as_it_was(
     store: weft.Store, tmp_path: Path
 ) -> None:
     await store.streams.start("notes", "here", "import", [])
@@ -53,7 +53,7 @@ async def test_a_stream_that_begins_anew_forgets_what_was_but_counts_on(store: w
     assert (seen.signature, seen.digest, seen.times, seen.block_id) == ("", "", 1, "b1")
 
 
-async def test_a_stream_waits_while_one_of_its_own_notices_does(store: weft.Store) -> None:
+async def test_a_stream_is_waiting_while_one_of_its_own_notices_is_not_answered(store: weft.Store) -> None:
     inbox_id = await store.mailbox.receive(notice())
     assert inbox_id is not None
 

@@ -46,7 +46,7 @@ async def test_a_task_is_told_at_its_time_and_only_once(store: weft.Store) -> No
     assert await store.tasks.list("telegram:7") == []
 
 
-async def test_one_that_was_missed_is_told_late_with_a_note(store: weft.Store, tmp_path: Path) -> None:
+async def test_a_task_that_was_missed_is_told_late_with_a_note(store: weft.Store, tmp_path: Path) -> None:
     await add(store, "2026-11-17 09:00")
     await store.close()
 
@@ -56,7 +56,7 @@ async def test_one_that_was_missed_is_told_late_with_a_note(store: weft.Store, t
         ]
 
 
-async def test_one_that_repeats_is_told_each_time_and_missed_times_are_told_once(store: weft.Store) -> None:
+async def test_a_repeating_task_is_told_each_time_and_missed_times_are_told_once(store: weft.Store) -> None:
     await add(store, "2026-03-27 09:00", "daily")
 
     assert len(await told(store, at("2026-03-27 09:00"))) == 1
@@ -67,7 +67,7 @@ async def test_one_that_repeats_is_told_each_time_and_missed_times_are_told_once
     assert task.due == at("2026-03-31 09:00"), "by the wall, although the clock changed"
 
 
-async def test_month_ends_are_kept(store: weft.Store) -> None:
+async def test_a_monthly_task_at_the_end_of_a_month_stays_at_the_end(store: weft.Store) -> None:
     await add(store, "2026-01-31 09:00", "monthly")
 
     for now, following in (
@@ -79,13 +79,16 @@ async def test_month_ends_are_kept(store: weft.Store) -> None:
         assert task.due == at(following)
 
 
-async def test_two_processes_tell_it_once(store: weft.Store, tmp_path: Path) -> None:
+async def test_a_task_that_two_open_stores_fire_at_once_is_told_once(
+    store: weft.Store, tmp_path: Path, sql: Callable[..., Any]
+) -> None:
     await add(store, "2026-11-17 09:00")
     async with await weft.open(tmp_path / "weft.db") as other:
         now = at("2026-11-17 09:00").timestamp()
         fired = await asyncio.gather(store.tasks.fire(now), other.tasks.fire(now))
 
     assert sum(map(len, fired)) == 1
+    assert sql("select text from outbox") == [("⏰ water the plants",)]
 
 
 async def test_a_task_can_be_changed_by_its_own_person_only(store: weft.Store) -> None:
@@ -113,12 +116,16 @@ async def test_a_task_can_be_changed_by_its_own_person_only(store: weft.Store) -
         ({"zone": "Middle/Earth", "due": datetime(2026, 1, 1)}, "no time zone 'Middle/Earth'"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(store: weft.Store, more: dict[str, object], words: str) -> None:
+async def test_a_task_that_makes_no_sense_is_refused(
+    store: weft.Store, more: dict[str, object], words: str
+) -> None:
     with pytest.raises(weft.WeftError, match=words):
         await store.tasks.add("a:b", "x", **more)  # type: ignore[arg-type]
 
+    assert await store.tasks.list("a:b") == []
 
-async def test_a_task_without_a_place_stays_pending(store: weft.Store) -> None:
+
+async def test_a_task_without_a_channel_stays_pending(store: weft.Store) -> None:
     await store.tasks.add("a:b", "x", datetime.now(UTC) - timedelta(hours=1))
 
     assert await told(store, datetime.now(UTC)) == []
@@ -126,11 +133,19 @@ async def test_a_task_without_a_place_stays_pending(store: weft.Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("due", "zone"), [("0001-01-01 00:00+14:00", "UTC"), ("2026-01-01 09:00+00:00", "Mars/Phobos")]
+    ("due", "zone", "words"),
+    [
+        ("0001-01-01 00:00+14:00", "UTC", "Nothing can be due in the year 1"),
+        ("2026-01-01 09:00+00:00", "Mars/Phobos", "There is no time zone 'Mars/Phobos'"),
+    ],
 )
-async def test_a_time_that_makes_no_sense_is_refused(store: weft.Store, due: str, zone: str) -> None:
-    with pytest.raises(weft.StoreError):
+async def test_a_time_that_makes_no_sense_is_refused(
+    store: weft.Store, due: str, zone: str, words: str
+) -> None:
+    with pytest.raises(weft.StoreError, match=words):
         await store.tasks.add("telegram:7", "tea", datetime.fromisoformat(due), zone=zone)
+
+    assert await store.tasks.list("telegram:7") == []
 
 
 async def test_a_task_with_a_time_that_makes_no_sense_is_set_aside_and_the_others_are_told(
@@ -138,8 +153,7 @@ async def test_a_task_with_a_time_that_makes_no_sense_is_set_aside_and_the_other
 ) -> None:
     await add(store, "2026-11-17 09:00", text="tea")
     await add(store, "2026-11-17 09:00", text="water the plants")
-    bad = "update tasks set zone = 'Mars/Phobos' where text = 'tea'"
-    sql(bad)
+    sql("update tasks set zone = 'Mars/Phobos' where text = 'tea'")
 
     assert await told(store, at("2026-11-17 09:00")) == ["⏰ water the plants"]
     assert await told(store, at("2026-11-17 09:01")) == []

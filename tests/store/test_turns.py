@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ async def test_a_turn_is_finished_once_and_only_once(store: weft.Store) -> None:
     assert await said(store) == ["hi", "Hello."]
 
 
-async def test_what_cannot_be_appended_leaves_the_turn_open(store: weft.Store) -> None:
+async def test_a_message_that_cannot_be_stored_leaves_the_turn_open(store: weft.Store) -> None:
     turn = await store.turns.begin(await session(store), "hi")
     odd = weft.Message(role="user", content="x", provider_data={"a": object()})
 
@@ -61,6 +62,17 @@ async def test_a_running_turn_of_a_living_process_is_not_interrupted(store: weft
     assert await store.turns.list_interrupted() == []
 
 
+async def test_a_session_in_which_a_turn_runs_is_not_closed_as_idle(store: weft.Store) -> None:
+    own = await session(store)
+    turn = await store.turns.begin(own, "hi")
+
+    assert await store.sessions.close_idle(own, inf) is False
+    assert (await store.sessions.get(own)).closed_at is None
+    await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
+    assert await store.sessions.close_idle(own, inf) is True
+    assert (await store.sessions.get(own)).closed_at is not None
+
+
 async def test_the_message_of_a_failed_turn_stays_readable(
     store: weft.Store, sql: Callable[..., Any]
 ) -> None:
@@ -71,7 +83,7 @@ async def test_the_message_of_a_failed_turn_stays_readable(
     assert await said(store) == []
 
 
-async def test_what_a_model_said_of_its_tokens_is_remembered(store: weft.Store) -> None:
+async def test_the_token_ratio_of_a_model_is_remembered(store: weft.Store) -> None:
     assert await store.turns.find_ratio("small") is None
 
     turn = await store.turns.begin(await session(store), "hi")
@@ -125,7 +137,9 @@ def killed_in_the_middle(path: Path) -> None:
         child.send_signal(signal.SIGKILL)
 
 
-async def test_a_turn_whose_process_was_killed_is_reported_once_and_lost_never(tmp_path: Path) -> None:
+async def test_a_turn_whose_process_was_killed_is_reported_once_and_its_messages_are_in_the_log(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "weft.db"
     killed_in_the_middle(path)
 

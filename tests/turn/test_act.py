@@ -83,7 +83,9 @@ async def test_a_call_that_takes_too_long_is_ended() -> None:
     assert await acted(given, call("sleep")) == ["error: it took longer than 0.01 seconds and was ended."]
 
 
-async def test_a_tool_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_that_does_not_end_is_left_behind_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(act, "_GRACE_SECONDS", 0.01)
     enough = asyncio.Event()
 
@@ -98,10 +100,11 @@ async def test_a_tool_that_does_not_end_is_left_behind(monkeypatch: pytest.Monke
     given = await actor(stubborn, seconds=0.01)
 
     assert await acted(given, call("stubborn")) == ["error: it took longer than 0.01 seconds and was ended."]
+    assert "1 calls did not end when they were told to: they are left behind" in caplog.text
     enough.set()
 
 
-async def test_an_end_of_time_within_a_tool_is_its_own_error() -> None:
+async def test_a_timeout_within_a_tool_is_the_tools_own_error() -> None:
     async def ask() -> str:
         raise TimeoutError("the sea is silent")
 
@@ -134,11 +137,14 @@ async def test_functions_that_hang_do_not_take_the_threads_of_the_store(store: w
     try:
         await acted(given, *(call("hang", n) for n in range(100)))
         assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 30) == "free"
+        async with asyncio.timeout(30):
+            await store.facts.set("app:me", "city", "Lisbon")
+            assert await store.facts.find("app:me", "city") == "Lisbon"
     finally:
         released.set()
 
 
-async def test_calls_come_back_by_the_name_that_the_provider_was_told() -> None:
+async def test_a_call_by_the_name_on_the_wire_reaches_its_tool() -> None:
     tool = weft.Tool(definition=weft.ToolDefinition(name="notes.get"), run=_ran)
     given = ToolRunner(await weft.ToolRegistry([tool]).offered(""), limits=ToolLimits(), caller=weft.Caller())
     context = weft.Context(current_message="hi", tools=(tool.definition,))
@@ -154,7 +160,7 @@ async def _ran(arguments: Mapping[str, Any], caller: weft.Caller) -> str:
     return "ran"
 
 
-async def test_what_came_of_the_call_that_ends_the_turn_is_told() -> None:
+async def test_the_result_of_the_call_that_ends_the_turn_is_its_ending() -> None:
     given = await actor(first, second, rules=[weft.ToolRule.exit_loop("first")])
 
     await acted(given, call("first", 0), call("second", 1))
@@ -169,7 +175,7 @@ async def test_a_result_without_text_says_so() -> None:
     assert await acted(await actor(quiet), call("quiet")) == ["(no output)"]
 
 
-async def test_a_long_result_is_cut_and_kept_whole(store: weft.Store) -> None:
+async def test_a_long_result_is_cut_and_stored_whole(store: weft.Store) -> None:
     session = (await store.sessions.find_or_create("app", "c", "me")).id
 
     async def tell() -> str:
@@ -197,7 +203,7 @@ async def test_a_long_result_without_a_store_says_that_the_rest_is_gone() -> Non
     assert shown == "abcd\n[Cut: 4 of 10 characters are shown; the rest was not stored.]"
 
 
-async def test_the_end_of_a_turn_needs_a_call_that_succeeded() -> None:
+async def test_only_a_call_that_succeeded_ends_a_turn() -> None:
     async def send(text: str) -> str:
         return f"sent {text}"
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -30,15 +31,23 @@ def layers(context: weft.Context) -> set[str]:
 # --- steps
 
 
+def _with_messages(builder: Builder) -> Builder:
+    return builder.with_messages([user("before")])
+
+
+def _with_registry(builder: Builder) -> Builder:
+    return builder.with_tools(weft.ToolRegistry())
+
+
 STEPS: list[Callable[[Builder], Builder]] = [
     lambda b: b.with_skill_dirs(["/nowhere"]),
     lambda b: b.with_store(whole_store()),
     lambda b: b.for_agent("iris"),
     lambda b: b.for_sender("telegram", "42"),
     lambda b: b.with_session("s"),
-    lambda b: b.with_messages([user("before")]),
+    _with_messages,
     lambda b: b.with_tools([weft.ToolDefinition(name="look_up")]),
-    lambda b: b.with_tools(weft.ToolRegistry()),
+    _with_registry,
     lambda b: b.with_base_instructions("Be brief."),
     lambda b: b.with_tool_rules([weft.ToolRule.exit_loop("look_up")]),
     lambda b: b.with_model_info(weft.ModelInfo(id="m", max_tokens=9000)),
@@ -72,7 +81,7 @@ async def test_a_workspace_step_leaves_the_old_builder_without_one(tmp_path: Pat
     assert "Iris" not in (await base.build("hi")).system_prompt
 
 
-async def test_the_order_of_steps_does_not_matter(tmp_path: Path) -> None:
+async def test_the_order_of_workspace_and_skill_folders_does_not_matter(tmp_path: Path) -> None:
     write_workspace(tmp_path / "workspace")
     skill = tmp_path / "own" / "rope" / "SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -84,6 +93,18 @@ async def test_the_order_of_steps_does_not_matter(tmp_path: Path) -> None:
 
     assert await one.build("hi") == await other.build("hi")
     assert "rope" in (await other.build("hi")).system_prompt
+
+
+async def test_the_order_of_steps_does_not_matter() -> None:
+    steps = [step for step in STEPS if step not in (_with_messages, _with_registry)]  # others replace them
+
+    forward = reduce(lambda builder, step: step(builder), steps, Builder().at(NOW))
+    backward = reduce(lambda builder, step: step(builder), reversed(steps), Builder())
+
+    one, other = await forward.at(NOW).build("hi"), await backward.at(NOW).build("hi")
+    assert one == other
+    assert receipt(one) == receipt(other)
+    assert layers(one) >= {"blocks", "facts", "summaries", "tasks"}
 
 
 async def test_sessions_built_at_the_same_time_from_one_builder_never_mix(tmp_path: Path) -> None:
@@ -134,11 +155,15 @@ async def test_tools_added_to_a_registry_later_are_offered() -> None:
     assert [tool.name for tool in (await builder.build("hi")).tools] == ["look_up"]
 
 
-def test_a_recipe_may_bring_its_workspace(tmp_path: Path) -> None:
-    recipe = weft.Recipe.load("miniclaw").replace(workspace_path=tmp_path / "missing")
+async def test_a_recipe_may_bring_its_workspace(tmp_path: Path) -> None:
+    recipe = weft.Recipe.load("miniclaw")
+    workspace = write_workspace(tmp_path / "workspace")
 
+    context = await Builder(recipe=recipe.replace(workspace_path=workspace)).build("hi")
+
+    assert "You are Iris" in context.to_prompt_string()
     with pytest.raises(weft.WorkspaceError):
-        Builder(recipe=recipe)
+        Builder(recipe=recipe.replace(workspace_path=tmp_path / "missing"))
 
 
 def test_an_unknown_recipe_is_refused_when_the_builder_is_made() -> None:
@@ -166,14 +191,22 @@ async def test_a_fixed_clock_is_shown_and_without_an_offset_it_is_utc(moment: da
     assert f"Current date and time: {shown}\n" in context.turn_text
 
 
-async def test_without_a_fixed_clock_every_build_has_its_own_time() -> None:
-    before = datetime.now().astimezone().replace(second=0, microsecond=0)
+async def test_without_a_fixed_clock_every_build_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    days = iter(range(15, 30))
 
-    shown = (await Builder().build("hi")).turn_text
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> "Clock":
+            return cls(2026, 11, next(days), 20, 30, tzinfo=UTC)
 
-    after = datetime.now().astimezone()
-    minutes = {f"{moment:%Y-%m-%d %H:%M}" for moment in (before, after)}
-    assert any(minute in shown for minute in minutes)
+    monkeypatch.setattr("weft.sources.base.datetime", Clock)
+    builder = Builder()
+
+    first, second = [(await builder.build("hi")).turn_text for _ in range(2)]
+
+    assert "Current date and time: 2026-11-15 " in first
+    assert "Current date and time: 2026-11-15 " not in second
+    assert "Current date and time: 2026-11-" in second
 
 
 # --- what is asked for
@@ -230,7 +263,7 @@ RECALLED, TASKED = "recall hi telegram:42 s 5", "tasks telegram:42"
         (weft.ContextNeeds(recall=False, pending_tasks=False), set(), set()),
     ],
 )
-async def test_what_is_not_needed_is_not_even_asked_for(
+async def test_a_layer_that_is_not_needed_is_not_read_from_the_store(
     needs: weft.ContextNeeds | None, calls: set[str], shown: set[str]
 ) -> None:
     asked = Asked()
@@ -242,7 +275,7 @@ async def test_what_is_not_needed_is_not_even_asked_for(
     assert layers(context) & {"recall", "tasks"} == shown
 
 
-async def test_of_nobody_nothing_is_asked() -> None:
+async def test_without_a_sender_nothing_about_people_is_read() -> None:
     asked = Asked()
 
     context = await Builder().at(NOW).with_store(AskedStore(whole_store(), asked)).build("hi")
@@ -251,7 +284,7 @@ async def test_of_nobody_nothing_is_asked() -> None:
     assert not layers(context) & {"recall", "tasks", "facts", "summaries"}
 
 
-async def test_a_store_supplies_all_that_lasts() -> None:
+async def test_a_store_fills_every_layer_that_lasts() -> None:
     context = await IRIS.with_store(whole_store([user("before"), assistant("noted")])).build("hi")
 
     assert layers(context) >= {"blocks", "facts", "summaries", "recall", "tasks"}

@@ -29,7 +29,7 @@ async def test_only_a_numbered_list_means_steps(answer: str, steps: tuple[str, .
     assert await classify(weft.ScriptedProvider([answer]), "hi") == steps
 
 
-async def test_it_is_off_unless_it_is_switched_on() -> None:
+async def test_routing_asks_no_model_unless_it_is_switched_on() -> None:
     provider = weft.ScriptedProvider()
 
     assert await route(provider, "hi", RouteSettings()) == Route()
@@ -70,7 +70,7 @@ async def test_a_route_to_a_small_model_builds_for_its_window() -> None:
     await app.close()
 
 
-async def test_what_was_learned_of_the_tokens_of_a_model_counts_when_it_is_routed_to() -> None:
+async def test_the_learned_token_ratio_of_a_model_counts_when_a_message_is_routed_to_it() -> None:
     provider = weft.ScriptedProvider(["DIRECT", "Hello.", "DIRECT", "Hello."])
     route_to = replace(ON, direct_model="llama3")
     app = await weft.connect(replace(load_config(), route=route_to), provider=provider)

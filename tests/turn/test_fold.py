@@ -85,7 +85,7 @@ async def test_the_receipt_says_what_the_summary_stands_for() -> None:
     assert context.receipt.total_tokens == sum(item.tokens for item in context.receipt.kept)
 
 
-async def test_what_was_folded_once_is_not_asked_for_again() -> None:
+async def test_a_summary_is_not_asked_for_twice() -> None:
     scribe, said = Scribe(), conversation(6)
     made = builder(said, scribe)
     await made.build("hi")
@@ -118,7 +118,7 @@ async def test_without_a_model_it_is_a_configuration_error() -> None:
 
 
 @pytest.mark.parametrize("answer", [weft.ProviderError("busy"), "  "])
-async def test_a_model_that_fails_costs_the_older_part_this_once_and_says_so(
+async def test_when_the_model_fails_the_older_part_is_cut_this_once_and_a_warning_says_so(
     answer: str | weft.ProviderError,
 ) -> None:
     provider = weft.ScriptedProvider([answer, "a summary", "a longer one"])
@@ -132,6 +132,20 @@ async def test_a_model_that_fails_costs_the_older_part_this_once_and_says_so(
 
     context = await made.build("again")
     assert context.history[0].content.endswith("a longer one")
+
+
+async def test_chunks_from_before_the_model_failed_stay_folded(store: weft.Store) -> None:
+    session = await store.sessions.find_or_create("app", "c", "me")
+    await store.messages.append(session.id, *conversation(10))
+    provider = weft.ScriptedProvider(["one", "two", weft.ProviderError("busy")])
+    made = weft.ContextBuilder(recipe="pattern", config=config()).with_store(store).with_session(session.id)
+
+    await made.with_summarizer(summarizer(provider)).build("hi")
+
+    fold = await store.messages.fold(session.id)
+    assert fold is not None
+    assert (fold.last, fold.text) == (8, "two")
+    assert len(provider.requests) == 3
 
 
 async def test_a_summary_is_never_longer_than_what_it_stands_for() -> None:

@@ -1,8 +1,10 @@
 """One turn, from the message to what is remembered."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,21 +104,41 @@ async def test_the_next_turn_sees_the_last_one_and_the_message_only_once(store: 
     assert len(await said(store)) == 4
 
 
-async def test_the_message_is_kept_before_anybody_is_asked(
+async def test_the_message_is_stored_before_the_model_is_asked(
     store: weft.Store, sql: Callable[..., Any]
 ) -> None:
-    kept: list[object] = []
+    stored: list[object] = []
 
     class Looking(weft.ScriptedProvider):
         async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
-            kept.extend(sql("select state, text from turns"))
-            kept.append(await said(store))
+            stored.extend(sql("select state, text from turns"))
+            stored.append(await said(store))
             async for event in super().stream(context):
                 yield event
 
     await run(await turn(Looking(["Hello."]), store))
 
-    assert kept == [("running", "hi"), []]
+    assert stored == [("running", "hi"), []]
+
+
+async def test_calls_and_results_are_stored_before_the_model_is_asked_again(
+    store: weft.Store, sql: Callable[..., Any]
+) -> None:
+    stored: list[list[str]] = []
+
+    class Looking(weft.ScriptedProvider):
+        async def stream(self, context: weft.Context) -> AsyncGenerator[Event]:
+            stored.append([step for (step,) in sql("select message from turn_steps order by seq")])
+            async for event in super().stream(context):
+                yield event
+
+    await run(await turn(Looking([calling("tide"), "Six."]), store, tools=TOOLS))
+
+    before, after = stored
+    assert before == []
+    steps = [weft.Message.from_json(step) for step in after]
+    assert [(step.role, step.content) for step in steps] == [("assistant", ""), ("tool", "at six")]
+    assert sql("select * from turn_steps") == [], "the log has them now"
 
 
 async def test_a_call_is_run_and_the_model_is_asked_again_with_its_result(store: weft.Store) -> None:
@@ -240,7 +262,7 @@ async def test_an_error_of_the_provider_leaves_nothing_in_the_log(store: weft.St
     assert await said(store) == [("user", "again"), ("assistant", "Hello.")]
 
 
-async def test_what_tools_did_is_remembered_when_the_provider_fails_afterwards(store: weft.Store) -> None:
+async def test_results_of_tools_are_remembered_when_the_provider_fails_afterwards(store: weft.Store) -> None:
     provider = weft.ScriptedProvider([calling("tide"), weft.ProviderError("busy")])
 
     with pytest.raises(weft.ProviderError, match="busy"):
@@ -281,7 +303,7 @@ async def test_an_answer_that_breaks_off_is_an_error_and_leaves_nothing_in_the_l
     assert await said(store) == []
 
 
-async def test_a_turn_that_is_given_up_ends_the_stream_and_keeps_what_was_said(store: weft.Store) -> None:
+async def test_a_turn_that_is_closed_ends_the_stream_and_keeps_what_was_said(store: weft.Store) -> None:
     provider = Stream()
     events = run_turn(await turn(provider, store))
     assert isinstance(await anext(events), weft.TurnStarted)
@@ -322,7 +344,7 @@ async def test_a_cancelled_task_ends_its_tools_and_keeps_what_was_done(store: we
     assert weft.wire.violations("anthropic", payload) == []
 
 
-async def test_what_was_done_before_a_turn_is_cancelled_is_remembered(store: weft.Store) -> None:
+async def test_results_from_before_a_turn_was_cancelled_are_remembered(store: weft.Store) -> None:
     seen = asyncio.Event()
 
     async def send() -> str:
@@ -401,7 +423,7 @@ async def test_an_empty_message_reaches_no_provider_and_no_log(store: weft.Store
     assert (provider.requests, await said(store)) == ([], [])
 
 
-async def test_without_a_store_nothing_is_remembered() -> None:
+async def test_without_a_store_nothing_is_remembered(home: Path) -> None:
     given = Turn(
         request=HI, builder=weft.ContextBuilder(recipe="omega"), provider=weft.ScriptedProvider(["Hello."])
     )
@@ -409,6 +431,7 @@ async def test_without_a_store_nothing_is_remembered() -> None:
     reply = await reply_to(given)
 
     assert (reply.text, reply.turn_id) == ("Hello.", "")
+    assert os.listdir(home) == []
 
 
 async def test_a_context_that_cannot_be_built_reaches_no_provider() -> None:

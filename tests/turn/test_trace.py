@@ -256,7 +256,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_ends_its_spans(
     assert not trace.get_current_span().get_span_context().is_valid
 
 
-async def test_who_stops_listening_in_the_middle_and_closes_elsewhere_leaves_nothing_current(
+async def test_a_stream_closed_in_another_task_leaves_no_current_span(
     app: weft.Assistant, seen: Seen
 ) -> None:
     events = app.stream("hi", session="s", provider=weft.ScriptedProvider("one two three"))
@@ -276,7 +276,7 @@ async def _close(events: AsyncIterator[object]) -> None:
     await events.aclose()  # type: ignore[attr-defined]
 
 
-async def test_who_has_the_answer_and_stops_listening_does_not_cancel_it(
+async def test_a_client_that_stops_listening_after_the_answer_does_not_cancel_the_turn(
     app: weft.Assistant, seen: Seen
 ) -> None:
     events = app.stream("hi", session="s", provider=weft.ScriptedProvider("one"))
@@ -321,7 +321,7 @@ async def test_a_request_beside_a_turn_has_a_span_too(seen: Seen) -> None:
     assert span.attributes["gen_ai.response.finish_reasons"] == ("stop",)
 
 
-async def test_what_is_not_sampled_leaves_out_all_that_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_span_that_is_not_sampled_has_no_spans_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = InMemorySpanExporter()
     never, always = (TracerProvider(sampler=each, shutdown_on_exit=False) for each in (ALWAYS_OFF, None))
     always.add_span_processor(SimpleSpanProcessor(seen))
