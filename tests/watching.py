@@ -55,7 +55,7 @@ class Watched:
         return await self.app.store.get()
 
     async def block(self, label: str) -> str | None:
-        return await (await self.store()).memory.get_rendered_content("weft", label)
+        return await (await self.store()).memory.get_rendered_content("weft/telegram:7", label)
 
 
 def watches(name: str = "notes", **more: Any) -> StreamSettings:

@@ -38,6 +38,7 @@ from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.backup import restore as restore_backup
 from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
+from weft.tools.facts import fact_tools
 from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
@@ -146,7 +147,8 @@ class BackendStore:
         self._backend = backend
         self.finder = Finder(backend.search, backend.vectors, embedder)
         self.sessions, self.messages, self.turns = backend.sessions, backend.messages, backend.turns
-        self.facts, self.summaries, self.tasks = backend.facts, backend.summaries, backend.tasks
+        self.people, self.facts = backend.people, backend.facts
+        self.summaries, self.tasks = backend.summaries, backend.tasks
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
         self.activity = backend.activity
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
@@ -270,6 +272,7 @@ def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]
 
     makers = {
         "memory": lambda: memory_tools(store.memory, store.recall),
+        "facts": lambda: fact_tools(store.facts),
         "tasks": lambda: task_tools(store.tasks, zone_of),
         "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
     }

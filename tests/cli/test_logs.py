@@ -160,7 +160,7 @@ async def test_a_turn_is_one_line_with_what_it_cost_and_so_is_each_call_and_mess
     assert calls == {
         "echo": (False, None),
         "broken": (True, "ValueError"),
-        "memory_append": (True, calls["memory_append"][1]),
+        "memory_append": (False, None),
         "unknown": (True, "unknown_tool"),
     }
     received = [(line["channel"], line["kind"]) for line in about(told, "message received")]
@@ -182,7 +182,7 @@ async def test_what_files_hold_and_what_lost_its_place_is_told_only_if_asked_for
         "workspace/skills/bad/SKILL.md": f"---\ndescription: *{WORD}\n---\nbody\n",
         "workspace/skills/worse/SKILL.md": "---\nname: worse\ndescription: Works.\n---\nbody\n",
         "workspace/skills/worse/tools.json": f'{{"tools": [{{"name": "{WORD}", "{WORD}": 1}}]}}',
-        "config.toml": "[context]\nmax_tokens = 1800\nreserved_response_tokens = 200\n",
+        "config.toml": "[context]\nmax_tokens = 2300\nreserved_response_tokens = 200\n",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -226,7 +226,7 @@ async def test_O37_a_person_on_another_channel_is_another_until_linked(store: we
     await store.facts.set("whatsapp:42", "name", "Ada")
     assert (await omega(store).build("hi")).system_prompt == "BASE"
 
-    await store.facts.link("telegram:42", "whatsapp:42")
+    await store.people.link("telegram:42", "whatsapp:42")
 
     assert "- name: Ada" in (await omega(store).build("hi")).system_prompt
 

@@ -88,7 +88,7 @@ async def test_the_receipt_is_that_of_the_last_answer(talk: Talk) -> None:
 
 
 async def test_the_tools_are_listed(talk: Talk) -> None:
-    assert "- `memory_append` Add text to the end of a memory block" in await talk.say("/tools")
+    assert "- `memory_append` Remember something for good" in await talk.say("/tools")
 
 
 async def test_a_model_given_by_a_program_answers_by_its_name(talk: Talk) -> None:

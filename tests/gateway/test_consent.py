@@ -12,14 +12,19 @@ def appending(text: str = "likes tea", number: int = 1) -> weft.Reply:
     return calling("memory_append", number, label="about", text=text)
 
 
-async def prepared(app: weft.Assistant, permission: weft.Permission = weft.Permission.HUMAN) -> None:
+REMEMBERED = "Remembered in about: likes tea (/undo takes it back)"
+
+
+async def prepared(
+    app: weft.Assistant, permission: weft.Permission = weft.Permission.HUMAN, *, sender: str = "7"
+) -> None:
     memory = (await app.store.get()).memory
-    await memory.create_block("weft", "about", permission=permission)
-    await memory.update_block_text("weft", "about", "Ada", is_system=True)
+    await memory.create_block(f"weft/telegram:{sender}", "about", permission=permission)
+    await memory.update_block_text(f"weft/telegram:{sender}", "about", "Ada", is_system=True)
 
 
-async def about(app: weft.Assistant) -> str | None:
-    return await (await app.store.get()).memory.get_rendered_content("weft", "about")
+async def about(app: weft.Assistant, sender: str = "7") -> str | None:
+    return await (await app.store.get()).memory.get_rendered_content(f"weft/telegram:{sender}", "about")
 
 
 @pytest.mark.parametrize("answer", ["/yes {id}", "yes", "Y", "/YES"])
@@ -32,7 +37,7 @@ async def test_a_yes_lets_the_change_through(answer: str, permission: weft.Permi
         question, yes, _ = await asyncio.wait_for(wire.questions.get(), 30)
         await made.submit(said(answer.format(id=yes.split()[1]), 2))
 
-        assert await wire.wait(1) == [("7", "done")]
+        assert await wire.wait(1) == [("7", f"done\n\n{REMEMBERED}")]
         assert await about(app) == "Ada\nlikes tea"
     assert "add to the memory block “about”" in question
     assert "likes tea" in question
@@ -151,6 +156,7 @@ async def test_a_question_to_one_person_does_not_block_a_question_to_another() -
     wire, model = Wire(), weft.ScriptedProvider([appending("one"), appending("two"), "done", "done"])
     async with gateway(model, wire) as (made, app):
         await prepared(app)
+        await prepared(app, sender="8")
         await made.submit(said("of seven"))
         await asyncio.wait_for(wire.questions.get(), 30)
         await made.submit(said("of eight", sender="8"))
@@ -159,7 +165,7 @@ async def test_a_question_to_one_person_does_not_block_a_question_to_another() -
         await made.submit(said("yes", 2))
         await wire.wait(2)
 
-        assert await about(app) == "Ada\ntwo\none"
+        assert (await about(app), await about(app, "8")) == ("Ada\none", "Ada\ntwo")
     assert "two" in question
 
 
@@ -173,7 +179,7 @@ async def test_a_turn_that_waits_for_consent_leaves_its_slot_to_others() -> None
         assert await wire.wait(1) == [("8", "hello")]
         await made.submit(said("yes", 2))
 
-        assert (await wire.wait(2))[1] == ("7", "done")
+        assert (await wire.wait(2))[1] == ("7", f"done\n\n{REMEMBERED}")
 
 
 async def test_a_server_that_stops_asks_no_further_question() -> None:

@@ -30,7 +30,7 @@ async def test_the_text_is_shown_in_that_turn_and_in_no_later_one(folder: Path) 
 
         during, later = (request.to_prompt_string() for request in watched.model.requests)
         store = await watched.store()
-        [info] = await store.memory.list_blocks("weft")
+        [info] = await store.memory.list_blocks("weft/telegram:7")
 
     assert '<block:notes/a.md permission="ReadOnly">' in during
     assert "The boat is called Marlin." in during
@@ -49,8 +49,8 @@ async def test_further_blocks_that_the_settings_name_are_shown_with_it(
 ) -> None:
     async with watching(watches(folder=str(folder), blocks=("rules", "gone"))) as watched:
         store = await watched.store()
-        await store.memory.create_block("weft", "rules")
-        await store.memory.update_block_text("weft", "rules", "File bills under money.")
+        await store.memory.create_block("weft/telegram:7", "rules")
+        await store.memory.update_block_text("weft/telegram:7", "rules", "File bills under money.")
         await watched.look()
         write(folder / "a.md", "A bill.")
         await watched.look()
@@ -67,8 +67,8 @@ async def test_the_block_of_a_notice_is_dropped_last(folder: Path) -> None:
     async with watching(watches(folder=str(folder))) as watched:
         store = await watched.store()
         for n in range(20):
-            await store.memory.create_block("weft", f"b{n}", pinned=True, char_limit=20_000)
-            await store.memory.update_block_text("weft", f"b{n}", f"word{n} " * 2_500)
+            await store.memory.create_block("weft/telegram:7", f"b{n}", pinned=True, char_limit=20_000)
+            await store.memory.update_block_text("weft/telegram:7", f"b{n}", f"word{n} " * 2_500)
         await watched.look()
         write(folder / "a.md", "The boat is called Marlin.")
         await watched.look()
@@ -88,10 +88,10 @@ async def test_a_changed_file_changes_its_block_and_the_history_has_what_it_was(
         await watched.look()
 
         store = await watched.store()
-        versions = await store.memory.block_history("weft", "notes/a.md")
-        texts = [await store.memory.block_at("weft", "notes/a.md", v.version) for v in versions]
+        versions = await store.memory.block_history("weft/telegram:7", "notes/a.md")
+        texts = [await store.memory.block_at("weft/telegram:7", "notes/a.md", v.version) for v in versions]
         with pytest.raises(weft.PermissionDenied):
-            await store.memory.append_to_block("weft", "notes/a.md", "mine")
+            await store.memory.append_to_block("weft/telegram:7", "notes/a.md", "mine")
 
     assert texts == ["", "one", "two"]
 
@@ -207,14 +207,14 @@ async def test_waiting_notices_are_never_sent_away(folder: Path) -> None:
 async def test_a_block_that_somebody_else_made_is_left_alone(folder: Path) -> None:
     async with watching(watches(folder=str(folder))) as watched:
         store = await watched.store()
-        await store.memory.create_block("weft", "notes/a.md")
-        await store.memory.update_block_text("weft", "notes/a.md", "mine")
+        await store.memory.create_block("weft/telegram:7", "notes/a.md")
+        await store.memory.update_block_text("weft/telegram:7", "notes/a.md", "mine")
         await watched.look()
         for n, text in enumerate(("one", "two")):
             write(folder / "a.md", text, at=n)
             [line] = await watched.look()
 
-        labels = [info.label for info in await store.memory.list_blocks("weft")]
+        labels = [info.label for info in await store.memory.list_blocks("weft/telegram:7")]
         assert await watched.block("notes/a.md") == "mine"
         assert await watched.block(labels[1]) == "two"
     assert len(labels) == 2
@@ -233,7 +233,7 @@ async def test_the_oldest_blocks_make_room_for_new_ones(
             await watched.look()
         store = await watched.store()
 
-        assert [info.label for info in await store.memory.list_blocks("weft")] == [
+        assert [info.label for info in await store.memory.list_blocks("weft/telegram:7")] == [
             "notes/f2.md",
             "notes/f3.md",
         ]
@@ -245,8 +245,8 @@ async def test_the_oldest_blocks_make_room_for_new_ones(
 async def test_undo_takes_back_what_the_agent_wrote_and_not_what_a_stream_did(folder: Path) -> None:
     async with watching(watches(folder=str(folder))) as watched:
         store = await watched.store()
-        await store.memory.create_block("weft", "plan")
-        await store.memory.update_block_text("weft", "plan", "Dive.")
+        await store.memory.create_block("weft/telegram:7", "plan")
+        await store.memory.update_block_text("weft/telegram:7", "plan", "Dive.")
         await watched.look()
         write(folder / "a.md", "one")
         await watched.look()

@@ -186,10 +186,10 @@ async def test_a_deleted_fact_is_gone_and_another_person_never_had_it(store: Sql
 async def test_linked_senders_are_one_person(store: SqliteBackend) -> None:
     await store.facts.set("telegram:42", "city", "Rome")
 
-    await store.facts.link("web:1", "telegram:42")
+    await store.people.link("web:1", "telegram:42")
     await store.facts.set("web:1", "name", "Ada")
 
-    await store.facts.link("mail:2", "web:1")
+    await store.people.link("mail:2", "web:1")
 
     for sender in ("telegram:42", "web:1", "mail:2"):
         facts = {fact.key: fact.value for fact in await store.facts.list(sender)}

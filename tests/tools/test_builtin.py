@@ -113,8 +113,10 @@ async def test_an_append_block_grows_but_is_not_rewritten(store: weft.Store) -> 
 async def test_another_agents_block_is_out_of_reach(store: weft.Store) -> None:
     await store.memory.create_block("rose", "secret")
 
-    with pytest.raises(weft.StoreError):
-        await run(store, "memory_append", label="secret", text="x")
+    await run(store, "memory_append", label="secret", text="x")
+
+    assert await store.memory.get_rendered_content("rose", "secret") == ""
+    assert await store.memory.get_rendered_content("iris", "secret") == "x"
 
 
 async def test_the_changes_of_a_block_are_listed(store: weft.Store) -> None:

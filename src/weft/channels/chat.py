@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from weft.channels.live_markdown import GrowingText, drawn
+from weft.channels.terminal import show_notice
 from weft.errors import WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import take_reminders
@@ -87,6 +88,7 @@ class Chat:
 
     async def _answer(self, text: str) -> None:
         """Send a message and show its answer as it comes; go on in the session of that answer."""
+        notice = ""
         with GrowingText(self._out) as growing:
             if self._consent is not None:
                 self._consent.growing = growing
@@ -94,9 +96,12 @@ class Chat:
                 async for event in events:
                     if isinstance(event, Done):
                         self._request = replace(self._request, session=event.reply.session_id)
+                        notice = event.reply.notice
                     _show_event(event, growing)
             if text.lower() == "/help":
                 growing.add(LEAVE_HELP)
+        if notice:
+            show_notice(notice, self._out if self._out.is_terminal else self._err)
 
     def _complain(self, error: str) -> None:
         sentence = escape(printable(error))

@@ -197,7 +197,8 @@ class _Routes:
         """Answer a message or a slash command in a session; without one, in a new session."""
         asked = replace(_request(body), session=body.session or uuid4().hex, commands=True)
         reply = await while_connected(request.receive, collected(self._events(asked)))
-        return JsonResponse({"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text})
+        answer = {"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text}
+        return JsonResponse({**answer, "notice": reply.notice} if reply.notice else answer)
 
     async def receipt(self, turn_id: str) -> Response:
         """Show the receipt of a turn: what the model saw, what was left out, and why."""

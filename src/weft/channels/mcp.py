@@ -110,7 +110,7 @@ class _Tools:
         """Ask the assistant; go on in a session by its id or a name of your own, or begin a new one."""
         request = TurnRequest(text=text, caller=self._caller, session=session or uuid4().hex, commands=True)
         reply = await collected(self._assistant.handle(request))
-        return Answer(reply=reply.text, session=reply.session_id, turn=reply.turn_id)
+        return Answer(reply=reply.text_with_notice, session=reply.session_id, turn=reply.turn_id)
 
     async def search(self, query: str, limit: int = 10) -> Hits:
         """Search messages, memory blocks and notes; the best hit comes first."""

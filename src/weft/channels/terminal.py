@@ -59,7 +59,14 @@ async def show_answer(events: AsyncGenerator[Event], out: Console, err: Console)
                         progress.stop()
     if reply is not None and not reply.text.endswith("\n"):
         out.file.write("\n")
+    if reply is not None and reply.notice:
+        show_notice(reply.notice, err)
     return reply
+
+
+def show_notice(text: str, out: Console) -> None:
+    """Print a quiet line beside an answer."""
+    out.print(f"[dim]{escape(printable(text))}[/]", soft_wrap=True)
 
 
 def show_receipt(receipt: Receipt, out: Console) -> None:

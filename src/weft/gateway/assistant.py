@@ -16,6 +16,7 @@ from weft.gateway.conversation import Conversation
 from weft.gateway.engine import Engine
 from weft.gateway.lanes import Lane, Lanes
 from weft.gateway.lazy_store import LazyStore
+from weft.gateway.remember import explicit_memory
 from weft.gateway.sanitize import sanitize
 from weft.gateway.settings import GatewaySettings
 from weft.providers.base import Provider, collected
@@ -66,7 +67,7 @@ class Assistant:
             if not await self.is_allowed(request.caller):
                 raise Unauthorized
             safe = sanitize(request.text)
-            request = replace(request, text=safe.text)
+            request = replace(request, text=safe.text, caller=await self.engine.identify(request.caller))
             session = await self.engine.open_session(request) if request.session else None
             if session is not None:
                 request = _in_session(request, session)
@@ -159,6 +160,7 @@ class Assistant:
         if request.caller.ask is not None:
             ask = self.lanes.without_slot(request.caller.ask)
             request = replace(request, caller=replace(request.caller, ask=ask))
+        change = await self._remember_by_rule(request, provider or self.engine.provider)
         turn = replace(await self.engine.turn(request, provider), notes=notes)
         if self.lanes.settings.while_running == "steer" and request.origin == "user":
             turn = replace(turn, steering=partial(_steering, lane))
@@ -167,11 +169,19 @@ class Assistant:
             async with aclosing(run_turn(turn)) as events:
                 async for event in events:
                     if isinstance(event, Done):
-                        reply = event.reply
+                        reply = replace(event.reply, changes=(*change, *event.reply.changes))
                         self._learn_ratio(reply)
+                        event = Done(reply)  # noqa: PLW2901
                     yield event
         finally:
             lane.settle(reply)
+
+    async def _remember_by_rule(self, request: TurnRequest, provider: Provider) -> tuple[str, ...]:
+        """Store what the person asks to remember if the model has no tool to do it."""
+        if provider.info.calls_tools or not request.session or request.origin != "user":
+            return ()
+        what = explicit_memory(request.text) if self.engine.has_memory_tools(request) else None
+        return (await self.engine.remember(request.caller, what),) if what else ()
 
     def _learn_ratio(self, reply: Reply) -> None:
         if reply.receipt and reply.receipt.ratio:

@@ -12,6 +12,7 @@ from weft.gateway.lazy_store import LazyStore
 from weft.gateway.recall_gate import needs_of
 from weft.gateway.transcript import COMPARED, match
 from weft.memory.base import Store
+from weft.memory.starter import create_starter_blocks
 from weft.providers.base import Provider, describe
 from weft.providers.choose import Choice
 from weft.tools.base import Tool
@@ -22,10 +23,12 @@ from weft.turn.run import Turn, TurnSettings, prepare
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
+from weft.types.person import default_person
 from weft.types.recipe import Recipe
-from weft.types.request import OWNER, Caller, TurnRequest
+from weft.types.request import Caller, TurnRequest
 from weft.types.session import Session, SessionRule
 
+NOTES = "notes"
 DEFAULT_MODEL = "weft"
 """The name under which apps ask for the model of the settings, whichever that is."""
 
@@ -50,6 +53,7 @@ class Engine:
     _providers: dict[str, Provider] = field(default_factory=dict)
     _ratios: dict[str, float] = field(default_factory=dict)
     _builtin: dict[str, Sequence[Tool]] = field(default_factory=dict)
+    _known_agents: set[str] = field(default_factory=set)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -63,6 +67,7 @@ class Engine:
             ConfigError: there is no such recipe or model.
         """
         store = await self._store(request, create=True)
+        await self._create_blocks(request, store)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
         turn = replace(turn, model=await self._model(store, turn.provider))
         if request.history is None or store is None or not request.session:
@@ -80,6 +85,7 @@ class Engine:
         Raises:
             ConfigError: there is no such recipe or model.
         """
+        request = replace(request, caller=await self.identify(request.caller))
         store = await self._store(request, create=False)
         session = await self.find_session(store, request) if store is not None else None
         caller = replace(request.caller, session_id=session.id if session else "")
@@ -87,6 +93,12 @@ class Engine:
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
         model = await self._model(store, turn.provider)
         return await prepare(replace(turn, model=model, builder=turn.builder.with_summarizer(nobody)))
+
+    async def identify(self, caller: Caller) -> Caller:
+        """Return a caller with the person behind them, and with that person's memory."""
+        store = await self.store.find()
+        sender = caller.sender
+        return caller.known_as(default_person(sender) if store is None else await store.people.find(sender))
 
     async def find_session(self, store: Store, request: TurnRequest) -> Session | None:
         """Find the open session of a request: by its id, or by the name of the conversation.
@@ -118,6 +130,17 @@ class Engine:
         return await store.sessions.find_or_create(
             caller.channel, name, caller.sender_id, agent_id=caller.agent_id, rule=rule
         )
+
+    def has_memory_tools(self, request: TurnRequest) -> bool:
+        return "memory" in self._builder_for(request).recipe.tools.builtin
+
+    async def remember(self, caller: Caller, text: str) -> str:
+        """Add a line to the caller's notes, for a model that cannot do it. Returns a few words about it."""
+        memory = (await self.store.get()).memory
+        if await memory.get_block(caller.agent_id, NOTES) is None:
+            await memory.create_block(caller.agent_id, NOTES, pinned=True)
+        await memory.append_to_block(caller.agent_id, NOTES, text, own_line=True)
+        return f"remembered in {NOTES}: {text}"
 
     def learn_ratio(self, model: str, ratio: float) -> None:
         """Remember how many tokens of a model ours are, as its provider reported."""
@@ -190,6 +213,15 @@ class Engine:
             self._builtin[recipe.name] = self.builtin_tools(store, recipe)
         return self._builtin[recipe.name]
 
+    async def _create_blocks(self, request: TurnRequest, store: Store | None) -> None:
+        """Give a person their first blocks, where the recipe has tools to write them."""
+        agent_id = request.caller.agent_id
+        if store is None or not request.session or agent_id in self._known_agents:
+            return
+        if self.has_memory_tools(request):
+            await create_starter_blocks(store.memory, agent_id)
+            self._known_agents.add(agent_id)
+
     async def _store(self, request: TurnRequest, *, create: bool) -> Store | None:
         """Return the store: created for a session, only read where the recipe wants its memory."""
         if request.session and create:
@@ -211,6 +243,4 @@ class Engine:
 def _may_enter(session: Session, caller: Caller, rule: SessionRule) -> bool:
     """Return whether a session is the caller's own. The owner of the assistant may enter every one."""
     key = rule.key(session.channel, session.conversation, session.sender)
-    return caller.sender_id == OWNER.sender_id or key == rule.key(
-        caller.channel, session.conversation, caller.sender_id
-    )
+    return caller.is_owner or key == rule.key(caller.channel, session.conversation, caller.sender_id)

@@ -25,11 +25,11 @@ from weft.memory.base import Store
 from weft.types.envelope import Inbound, Seen, notice_id
 from weft.types.escape import one_line
 from weft.types.memory import BlockInfo, BlockType, Permission
+from weft.types.person import agent_of
 from weft.types.redacted import Redacted
 from weft.types.section import Origin
 from weft.workspace.folder import changed_files
 
-AGENT = "weft"
 CHAR_LIMIT = 10_000
 """The size of a new block for a text."""
 MOST_AT_ONCE = 5
@@ -198,7 +198,8 @@ class Stream:
     async def _notify(self, store: Store, items: Sequence[Item]) -> int:
         if not items:
             return 0
-        blocks = {info.label: info for info in await store.memory.list_blocks(AGENT)}
+        agent = await self._agent(store)
+        blocks = {info.label: info for info in await store.memory.list_blocks(agent)}
         others = self._named_blocks(blocks)
         together, apart = items[:-MOST_AT_ONCE], items[-MOST_AT_ONCE:]
         count = 0
@@ -215,6 +216,10 @@ class Stream:
             count += await self._post(sentence, seen, (block_id, *others))
         await self._delete_oldest_blocks(store)
         return count
+
+    async def _agent(self, store: Store) -> str:
+        """Return whose memory the texts go to: that of the person who gets the notices."""
+        return agent_of(await store.people.find(f"{self.settings.channel}:{self.settings.sender}"))
 
     async def _post(self, sentence: str, seen: Sequence[Seen], blocks: Sequence[str]) -> bool:
         settings = self.settings
@@ -238,6 +243,7 @@ class Stream:
 
         A block of that label that somebody else made is left alone, and another label is used.
         """
+        agent = await self._agent(store)
         about, label = _ABOUT.format(what=item.about, stream=self.settings.name), item.label
         info, limit = blocks.get(label), CHAR_LIMIT
         if info is not None and info.description != about:
@@ -245,7 +251,7 @@ class Stream:
             info = blocks.get(label)
         if info is None:
             block_id = await store.memory.create_block(
-                AGENT,
+                agent,
                 label,
                 description=about,
                 block_type=BlockType.WORKING,
@@ -256,7 +262,7 @@ class Stream:
         else:
             block_id, limit = info.id, min(info.char_limit, CHAR_LIMIT * 2)
         text = sanitize(item.text).text if item.text.strip() else ""
-        await store.memory.update_block_text(AGENT, label, cut(text, limit, item.chars), is_system=True)
+        await store.memory.update_block_text(agent, label, cut(text, limit, item.chars), is_system=True)
         return block_id, label
 
     def _named_blocks(self, blocks: Mapping[str, BlockInfo]) -> tuple[str, ...]:
@@ -270,9 +276,10 @@ class Stream:
         old = set(await store.streams.list_oldest_blocks(self.settings.name, MOST_BLOCKS))
         if not old:
             return
-        for info in await store.memory.list_blocks(AGENT):
+        agent = await self._agent(store)
+        for info in await store.memory.list_blocks(agent):
             if info.id in old:
-                await store.memory.delete_block(AGENT, info.label, is_system=True)
+                await store.memory.delete_block(agent, info.label, is_system=True)
         for block_id in old:
             await store.streams.forget_block(block_id)
 

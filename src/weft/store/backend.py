@@ -29,6 +29,7 @@ from weft.store.people import (
     FactReader,
     Facts,
     Mailbox,
+    People,
     Streams,
     Summaries,
     SummaryReader,
@@ -66,6 +67,7 @@ class Lasting(Protocol):
     sessions: Sessions
     messages: MessageLog
     turns: Turns
+    people: People
     facts: Facts
     summaries: Summaries
     tasks: Tasks

@@ -13,6 +13,7 @@ from typing import Protocol
 from weft.types.delivery import Delivery, Denial, Paired, Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
 from weft.types.memory import Fact, Summary, Task
+from weft.types.person import Person
 
 
 class FactReader(Protocol):
@@ -21,7 +22,10 @@ class FactReader(Protocol):
 
 
 class Facts(FactReader, Protocol):
-    """Facts about people, with their history. Linked senders are one person and share their facts."""
+    """Facts about people, with their history. Linked senders are one person and share their facts.
+
+    A key can have several values after two people were linked; the newest counts until a new one is set.
+    """
 
     async def find(self, sender: str, key: str) -> str | None: ...
 
@@ -51,8 +55,37 @@ class Facts(FactReader, Protocol):
     async def delete(self, sender: str, key: str) -> bool:
         """End a fact; its history stays. Returns whether the fact existed."""
 
-    async def link(self, sender: str, person: str) -> None:
-        """Join a sender to a person: they share facts from now on."""
+
+class People(Protocol):
+    """Which senders are one human. Facts, summaries, tasks, blocks and recall follow the person."""
+
+    async def find(self, sender: str) -> str:
+        """Return the name of the person behind a sender: their linked name, or the sender itself."""
+
+    async def list(self) -> builtins.list[Person]:
+        """Return everybody who is known, the owner first."""
+
+    async def link(self, sender: str, person: str) -> builtins.list[Fact]:
+        """Make a sender one of a person's own, with everything that is known about them.
+
+        Returns the facts that have several values now, newest first: all of them stay.
+
+        Raises:
+            ConfigError: the sender is not written as CHANNEL:ID, or the name cannot be used.
+        """
+
+    async def unlink(self, sender: str) -> bool:
+        """Make a sender a person of their own again. Returns whether they were linked.
+
+        What was learned about the person stays with the person.
+        """
+
+    async def rename(self, person: str, name: str) -> None:
+        """Give a person another name.
+
+        Raises:
+            ConfigError: nobody has the old name, or somebody has the new one.
+        """
 
 
 class SummaryReader(Protocol):

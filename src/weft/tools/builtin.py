@@ -21,6 +21,8 @@ _NOTE = 100
 """Characters of a page that say where to read on."""
 _MOST = 20
 _SHOWN = 500
+_NOTICE = 80
+"""Characters of a text that are repeated to the person after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,40 @@ class MemoryTools:
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
 
+    async def memory_create(self, label: str, caller: Caller, description: str = "", text: str = "") -> str:
+        """Create a memory block for a subject of its own. You see it in every conversation from then on.
+
+        Args:
+            label: A short name, such as garden or project-atlas.
+            description: What belongs into the block, in one sentence.
+            text: What it holds at first.
+        """
+        await self._create(caller, label, description=description)
+        if text.strip():
+            await self._memory.append_to_block(caller.agent_id, label, text)
+        caller.changes.append(f"made the memory block {one_line(label)}")
+        return await self._done(caller, label, text)
+
     async def memory_append(self, label: str, text: str, caller: Caller) -> str:
-        """Add text to the end of a memory block, on a line of its own.
+        """Remember something for good: add it to a memory block, on a line of its own.
+
+        Use this whenever the person asks you to remember something. `human` is for what you learn about the
+        person, `notes` for everything else. A block that does not exist is created.
 
         Args:
             label: The block's label, as in its tag.
-            text: What to add.
+            text: What to add: one full sentence that makes sense alone.
         """
+        if await self._memory.get_block(caller.agent_id, label) is None:
+            await self._create(caller, label)
         memory = self._memory.with_consent(_Person(caller, _quoted("+", text)))
         await memory.append_to_block(caller.agent_id, label, text, own_line=True)
+        caller.changes.append(f"remembered in {one_line(label)}: {_excerpt(text)}")
         before = _content(caller, label)
         return await self._done(caller, label, f"{before}\n{text}" if before else text)
+
+    async def _create(self, caller: Caller, label: str, *, description: str = "") -> None:
+        await self._memory.create_block(caller.agent_id, label, description=description, pinned=True)
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
         """Replace a piece of text in a memory block.
@@ -69,6 +94,8 @@ class MemoryTools:
         memory = self._memory.with_consent(_Person(caller, change))
         if not await memory.replace_in_block(caller.agent_id, label, old, new):
             raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
+        done = f"now “{_excerpt(new)}”" if new.strip() else "gone"
+        caller.changes.append(f"changed {one_line(label)}: “{_excerpt(old)}” is {done}")
         return await self._done(caller, label, _content(caller, label).replace(old, new, 1))
 
     async def memory_rewrite(self, label: str, text: str, caller: Caller) -> str:
@@ -84,6 +111,7 @@ class MemoryTools:
         change = "\n".join(_quoted(mark, part) for mark, part in (("-", block.content), ("+", text)) if part)
         memory = self._memory.with_consent(_Person(caller, change))
         await memory.update_block_text(caller.agent_id, label, text, base=block.version)
+        caller.changes.append(f"rewrote {one_line(label)}")
         return await self._done(caller, label, text)
 
     async def _done(self, caller: Caller, label: str, expected: str) -> str:
@@ -162,6 +190,7 @@ class ResultTools:
 def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     tools = MemoryTools(memory, recall)
     functions = (
+        tools.memory_create,
         tools.memory_append,
         tools.memory_replace,
         tools.memory_rewrite,
@@ -189,6 +218,11 @@ def _quoted(mark: str, text: str) -> str:
     """Show a person the beginning of a text that would be written, with a mark before each line."""
     excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
     return "\n".join(f"    {mark} {line}" for line in excerpt.splitlines())
+
+
+def _excerpt(text: str) -> str:
+    flat = one_line(text)
+    return flat if len(flat) <= _NOTICE else f"{flat[: _NOTICE - 1]}…"
 
 
 def _when(at: datetime | None) -> str:

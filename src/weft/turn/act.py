@@ -109,6 +109,11 @@ class ToolRunner:
         return tuple(_result(call, outcomes[at]) for at, call in enumerate(self._calls) if at in outcomes)
 
     @property
+    def changes(self) -> Sequence[str]:
+        """The changes of memory so far, each in a few words."""
+        return self._caller.changes
+
+    @property
     def exhausted(self) -> bool:
         return self.rounds >= self._limits.max_rounds
 

@@ -172,7 +172,8 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
     receipt = _receipt(turn, first, context, runner, replies)
     is_step = len(replies) == runner.rounds
     trace.answered(reply)
-    await journal.finish(None if is_step else assistant_message(reply), receipt, reply=reply.text)
+    message = None if is_step else assistant_message(reply)
+    await journal.finish(message, receipt, reply=reply.text_with_notice)
     yield Done(replace(reply, receipt=receipt))
 
 
@@ -193,7 +194,7 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
         offered,
         rules=turn.settings.rules,
         limits=turn.settings.limits,
-        caller=replace(turn.request.caller, visible_blocks=visible),
+        caller=replace(turn.request.caller, visible_blocks=visible, changes=[]),
         turns=turn.turns,
         span=trace.span,
     )
@@ -243,7 +244,8 @@ async def _offered(turn: Turn) -> Offered:
 def _reply(runner: ToolRunner, last: Reply, journal: Journal) -> Reply:
     """Return what the person reads: the last answer, or the result of the call that ended the turn."""
     session_id = journal.request.caller.session_id
-    reply = replace(last, turn_id=journal.turn_id, session_id=session_id)
+    changes = tuple(dict.fromkeys(runner.changes))
+    reply = replace(last, turn_id=journal.turn_id, session_id=session_id, changes=changes)
     if runner.ended:
         return replace(reply, text=last.text or runner.ending, tool_calls=())
     if theirs := runner.theirs(last.tool_calls):

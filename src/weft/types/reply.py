@@ -15,8 +15,9 @@ from weft.types.receipt import Receipt, Usage
 class Reply(Json):
     """One complete answer. The receipt is there when a turn asked for it.
 
-    `notes` says what was repaired in the request so that the provider takes it. `turn_id` and `session_id`
-    name the stored turn and its session; a command has a session and no turn.
+    `notes` says what was repaired in the request so that the provider takes it. `changes` are the changes of
+    memory in this turn, each in a few words for the person. `turn_id` and `session_id` name the stored turn
+    and its session; a command has a session and no turn.
     """
 
     text: str = ""
@@ -27,8 +28,22 @@ class Reply(Json):
     provider_data: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     receipt: Receipt | None = field(default=None, compare=False)
+    changes: tuple[str, ...] = ()
     turn_id: str = ""
     session_id: str = ""
+
+    @property
+    def notice(self) -> str:
+        """One line for the person about the changes of memory, and nothing if there were none."""
+        if not self.changes:
+            return ""
+        line, what = "; ".join(self.changes), "it" if len(self.changes) == 1 else "the last"
+        return f"{line[:1].upper()}{line[1:]} (/undo takes {what} back)"
+
+    @property
+    def text_with_notice(self) -> str:
+        """The text as a person reads it in a channel that shows text alone."""
+        return "\n\n".join(part for part in (self.text, self.notice) if part)
 
 
 @dataclass(frozen=True, slots=True)

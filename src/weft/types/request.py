@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weft.types.memory import RenderedBlock
 from weft.types.message import Message, ToolDefinition
+from weft.types.person import ASSISTANT, OWNER_NAME, agent_of, default_person
 
 Address = tuple[str, str, str]
 AskConsent = Callable[[str], Awaitable[bool]]
@@ -17,22 +18,36 @@ AskConsent = Callable[[str], Awaitable[bool]]
 class Caller:
     """The person for whom a turn and its tools run. Programs set it, never a model.
 
-    `conversation` is the place in the channel, such as a chat. `ask` puts a question to the person there;
-    without it nobody can be asked, which counts as a refusal. `visible_blocks` has the caller's own blocks as
-    the model last saw them in this turn: a tool that shows or changes one puts the new state there.
+    `person` is the human behind the sender, and `agent_id` whose memory the turn reads and writes; the desk
+    fills both in. `conversation` is the place in the channel, such as a chat. `ask` puts a question to the
+    person there; without it nobody can be asked, which counts as a refusal. `visible_blocks` has the caller's
+    own blocks as the model last saw them in this turn: a tool that shows or changes one puts the new state
+    there. A tool that changes memory adds a few words for the person to `changes`.
     """
 
     agent_id: str = ""
     channel: str = ""
     sender_id: str = ""
+    person: str = ""
     session_id: str = ""
     conversation: str = ""
     ask: AskConsent | None = field(default=None, compare=False, repr=False)
     visible_blocks: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
+    changes: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def sender(self) -> str:
         return f"{self.channel}:{self.sender_id}"
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this is the owner of the assistant, whichever way they write."""
+        return (self.person or default_person(self.sender)) == OWNER_NAME
+
+    def known_as(self, person: str) -> Caller:
+        """Return the caller as a person, with that person's memory, unless an agent of its own was named."""
+        is_free = self.agent_id in ("", ASSISTANT)
+        return replace(self, person=person, agent_id=agent_of(person) if is_free else self.agent_id)
 
     @property
     def address(self) -> Address:

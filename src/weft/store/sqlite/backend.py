@@ -17,6 +17,7 @@ from weft.store.sqlite.dump import export_tables, import_tables
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
+from weft.store.sqlite.people import SqlitePeople
 from weft.store.sqlite.purge import purge
 from weft.store.sqlite.remembered import ALL_REMEMBERED
 from weft.store.sqlite.schema import Table
@@ -40,6 +41,7 @@ class SqliteBackend(SqliteBackups, Backend):
         self._exported = [table for table in tables if table.exported]
         self.sessions = SqliteSessions(self.database)
         self.messages = SqliteMessages(self.database)
+        self.people = SqlitePeople(self.database)
         self.facts = SqliteFacts(self.database)
         self.summaries = SqliteSummaries(self.database)
         self.tasks = SqliteTasks(self.database)

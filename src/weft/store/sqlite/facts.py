@@ -10,11 +10,11 @@ import apsw
 from weft.errors import StoreError
 from weft.store.rules import check_fact
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.identity import PERSON
 from weft.store.sqlite.rows import storable
 from weft.types.memory import Fact
 
-_PERSON = "coalesce((select person from links where sender = ?1), ?1)"
-_FACTS = f"select key, value, created_at, ended_at from facts where person = {_PERSON}"
+_FACTS = f"select key, value, created_at, ended_at from facts where person = {PERSON}"
 
 
 class SqliteFacts(Repository):
@@ -31,23 +31,23 @@ class SqliteFacts(Repository):
         check_fact(key, value, by_model=by_model)
 
         def work(db: apsw.Connection) -> None:
-            current = f"select value from facts where person = {_PERSON} and key = ?2 and ended_at is null"
-            if db.execute(current, (sender, key)).get == value:
+            current = f"select value from facts where person = {PERSON} and key = ?2 and ended_at is null"
+            if [row[0] for row in db.execute(current, (sender, key))] == [value]:
                 return
             now = time.time()
             _end(db, sender, key, now)
             message = "(select id from messages where session_id = ?5 and seq = ?6)"
             db.execute(
                 "insert into facts(person, key, value, created_at, message_id) "
-                f"values({_PERSON}, ?2, ?3, ?4, {message})",
+                f"values({PERSON}, ?2, ?3, ?4, {message})",
                 (sender, key, value, now, *(source or ("", 0))),
             )
 
         await self._write(work)
 
     async def find(self, sender: str, key: str) -> str | None:
-        query = f"select value from facts where person = {_PERSON} and key = ?2 and ended_at is null"
-        return await self._value(str, query, sender, key)
+        query = f"select value from facts where person = {PERSON} and key = ?2 and ended_at is null"
+        return await self._value(str, f"{query} order by created_at desc, id desc limit 1", sender, key)
 
     async def get(self, sender: str, key: str) -> str:
         value = await self.find(sender, key)
@@ -56,7 +56,8 @@ class SqliteFacts(Repository):
         return value
 
     async def list(self, sender: str) -> builtins.list[Fact]:
-        return await self._fetch(Fact, f"{_FACTS} and ended_at is null order by key", sender)
+        query = f"{_FACTS} and ended_at is null order by key, created_at desc, id desc"
+        return await self._fetch(Fact, query, sender)
 
     async def history(self, sender: str, key: str) -> builtins.list[Fact]:
         return await self._fetch(Fact, f"{_FACTS} and key = ?2 order by created_at, id", sender, key)
@@ -64,17 +65,10 @@ class SqliteFacts(Repository):
     async def delete(self, sender: str, key: str) -> bool:
         return await self._write(lambda db: _end(db, sender, key, time.time()))
 
-    async def link(self, sender: str, person: str) -> None:
-        def work(db: apsw.Connection) -> None:
-            target = db.execute(f"select {_PERSON}", (person,)).get
-            db.execute("insert or replace into links(sender, person) values(?, ?)", (sender, target))
-
-        await self._write(work)
-
 
 def _end(db: apsw.Connection, sender: str, key: str, now: float) -> bool:
     db.execute(
-        f"update facts set ended_at = ?3 where person = {_PERSON} and key = ?2 and ended_at is null",
+        f"update facts set ended_at = ?3 where person = {PERSON} and key = ?2 and ended_at is null",
         (sender, key, now),
     )
     return db.changes() > 0

@@ -14,6 +14,7 @@ import apsw
 
 from weft.store.base import Scope
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.identity import search_owners
 from weft.store.sqlite.index import scope_word
 from weft.store.sqlite.rows import fetch
 from weft.types.search import Candidate, SearchContentType
@@ -28,7 +29,8 @@ ITEM = f"""items.source, items.ref as id, coalesce({TEXT}, '') as content, items
         select role from messages where items.source = 'message' and id = cast(items.ref as integer)
     ), '') as speaker"""
 MAY_FIND = """items.source in (select value from json_each(:sources))
-    and (:everyone or items.agent_id = :owner or items.sender = :owner or items.source = 'block'
+    and (:everyone or items.agent_id in (select value from json_each(:owners))
+        or items.sender in (select value from json_each(:owners)) or items.source = 'block'
         and items.ref in (select block_id from block_shares where agent_id = :owner))
     and (:without_session = '' or items.session_id <> :without_session)"""
 
@@ -74,12 +76,13 @@ def fts_query(query: str) -> str:
     return " OR ".join(terms)
 
 
-def scope_values(scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:
+def scope_values(db: apsw.Connection, scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:
     """Return the values of the parameters in `MAY_FIND`."""
     return {
         "sources": json.dumps([source.value for source in sources]),
         "everyone": int(scope.everyone),
         "owner": scope.owner,
+        "owners": json.dumps(search_owners(db, scope.owner)),
         "without_session": scope.without_session,
     }
 
@@ -88,7 +91,7 @@ def _best(
     db: apsw.Connection, match: str, scope: Scope, sources: Sequence[SearchContentType], limit: int
 ) -> list[Candidate]:
     """Rank by the index first, then check the best; if too many of those are out of scope, check more."""
-    values = {**scope_values(scope, sources), "limit": limit, "match": _scoped(db, match, scope)}
+    values = {**scope_values(db, scope, sources), "limit": limit, "match": _scoped(db, match, scope)}
     checked = limit
     while True:
         hits = [(row[0], row[1]) for row in db.execute(_RANKED, (values["match"], checked))]
@@ -103,5 +106,6 @@ def _scoped(db: apsw.Connection, match: str, scope: Scope) -> str:
     if scope.everyone:
         return f"text:({match})"
     shares = db.execute("select distinct block_id from block_shares where agent_id = ?", (scope.owner,))
-    words = [scope_word(scope.owner), *(scope_word(block) for (block,) in shares)]
+    words = [scope_word(name) for name in search_owners(db, scope.owner)]
+    words += [scope_word(block) for (block,) in shares]
     return f"scope:({' OR '.join(words)}) AND text:({match})"

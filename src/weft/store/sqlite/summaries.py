@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 
+import apsw
+
 from weft.store.sqlite.database import Repository
-from weft.store.sqlite.rows import storable
+from weft.store.sqlite.identity import same_person
+from weft.store.sqlite.rows import fetch, storable
 from weft.types.memory import Summary
 
 
@@ -16,10 +20,16 @@ class SqliteSummaries(Repository):
 
     async def recent(self, channel: str, sender: str, limit: int = 3) -> list[Summary]:
         query = (
-            "select text, created_at from summaries where channel = ? and sender = ? "
+            "select text, created_at from summaries where (channel, sender) in (select substr(value, 1, "
+            "instr(value, ':') - 1), substr(value, instr(value, ':') + 1) from json_each(?)) "
             "order by created_at desc, id desc limit ?"
         )
-        return await self._fetch(Summary, query, channel, sender, limit)
+
+        def work(db: apsw.Connection) -> list[Summary]:
+            senders = json.dumps(same_person(db, f"{channel}:{sender}"))
+            return fetch(db, Summary, query, senders, limit)
+
+        return await self._read(work)
 
     async def delete(self, summary_id: int) -> bool:
         return await self._execute("delete from summaries where id = ?", summary_id) > 0

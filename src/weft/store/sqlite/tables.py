@@ -52,7 +52,7 @@ TABLES: tuple[Table, ...] = (
         *times("created_at"),
         *times("ended_at", sql="real"),
         indexes=(
-            "create unique index facts_now on facts(person, key) where ended_at is null",
+            "create index facts_now on facts(person, key) where ended_at is null",
             "create index facts_of on facts(person, key, created_at)",
         ),
     ),

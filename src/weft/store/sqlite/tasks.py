@@ -24,6 +24,7 @@ from weft.store.rules import (
     retry_at,
 )
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.identity import same_person
 from weft.store.sqlite.mailbox import enqueue, receive
 from weft.store.sqlite.rows import fetch, new_id, record, stamp, storable
 from weft.types.envelope import Inbound
@@ -53,9 +54,10 @@ class SqliteTasks(Repository):
 
         def work(db: apsw.Connection) -> str:
             same = db.execute(
-                "select id from tasks where sender = ? and status = 'pending' and lower(text) = lower(?) "
+                "select id from tasks where sender in (select value from json_each(?)) "
+                "and status = 'pending' and lower(text) = lower(?) "
                 "and ((due_at is null and ?3 is null) or abs(due_at - ?3) <= ?4)",
-                (sender, text, due_at, SAME_TASK_SECONDS),
+                (json.dumps(same_person(db, sender)), text, due_at, SAME_TASK_SECONDS),
             ).get
             if same is not None:
                 return str(same)
@@ -74,10 +76,10 @@ class SqliteTasks(Repository):
 
     async def list(self, sender: str) -> builtins.list[Task]:
         query = (
-            f"select {_COLUMNS} from tasks where sender = ? and status = 'pending' "
-            "order by due_at is null, due_at, id"
+            f"select {_COLUMNS} from tasks where sender in (select value from json_each(?)) "
+            "and status = 'pending' order by due_at is null, due_at, id"
         )
-        return await self._fetch(Task, query, sender)
+        return await self._read(lambda db: fetch(db, Task, query, json.dumps(same_person(db, sender))))
 
     async def cancel(self, sender: str, id_prefix: str) -> str:
         def work(db: apsw.Connection) -> str:
@@ -184,8 +186,9 @@ def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:
     ids = [
         str(row[0])
         for row in db.execute(
-            "select id from tasks where sender = ? and status = 'pending' and substr(id, 1, ?) = ?",
-            (sender, len(id_prefix), id_prefix),
+            "select id from tasks where sender in (select value from json_each(?)) and status = 'pending' "
+            "and substr(id, 1, ?) = ?",
+            (json.dumps(same_person(db, sender)), len(id_prefix), id_prefix),
         )
     ]
     if len(ids) != 1 or not id_prefix:

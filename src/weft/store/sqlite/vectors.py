@@ -15,6 +15,8 @@ import apsw
 
 from weft.store.base import Scope
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.identity import search_owners
+from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.search import ITEM, MAY_FIND, TEXT, scope_values
 from weft.types.search import Candidate, SearchContentType
 
@@ -25,7 +27,8 @@ _NEAREST = f"""
     with near as (
         select item_id from vector_signs
         where source in (select value from json_each(:sources))
-            and (:everyone or agent = :owner_key or sender = :owner_key or item_id in (
+            and (:everyone or agent in (select value from json_each(:owner_keys))
+                or sender in (select value from json_each(:owner_keys)) or item_id in (
                 select items.id from block_shares
                 join items on items.source = 'block' and items.ref = block_shares.block_id
                 where block_shares.agent_id = :owner
@@ -74,15 +77,18 @@ class SqliteVectors(Repository):
         limit: int,
         also: Sequence[Candidate] = (),
     ) -> list[Candidate]:
-        values = {
-            **scope_values(scope, sources),
-            "vector": vector,
-            "owner_key": _key(scope.owner),
-            "session_key": _key(scope.without_session) if scope.without_session else None,
-            "looks": limit * OVERSAMPLE,
-            "also": json.dumps([(candidate.source.value, candidate.id) for candidate in also]),
-        }
-        return await self._fetch(Candidate, _NEAREST, values)
+        def work(db: apsw.Connection) -> list[Candidate]:
+            values = {
+                **scope_values(db, scope, sources),
+                "vector": vector,
+                "owner_keys": json.dumps([_key(name) for name in search_owners(db, scope.owner)]),
+                "session_key": _key(scope.without_session) if scope.without_session else None,
+                "looks": limit * OVERSAMPLE,
+                "also": json.dumps([(candidate.source.value, candidate.id) for candidate in also]),
+            }
+            return fetch(db, Candidate, _NEAREST, values)
+
+        return await self._read(work)
 
 
 def _start(db: apsw.Connection, embedder: str) -> None:

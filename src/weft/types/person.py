@@ -1,0 +1,36 @@
+"""People: who the senders of messages are, and whose memory belongs to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OWNER_NAME = "owner"
+OWNER_SENDERS = ("app:owner", "http:owner", "terminal:owner")
+"""The owner of the machine, as each of these channels calls them. No other channel can claim the name."""
+ASSISTANT = "weft"
+"""Whose memory the assistant's own is, and its owner's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """One human, and the senders (`CHANNEL:ID`) that they write as."""
+
+    name: str
+    senders: tuple[str, ...] = ()
+
+
+def default_person(sender: str) -> str:
+    """Return the name of the person behind a sender that nobody has linked."""
+    return OWNER_NAME if sender in OWNER_SENDERS else sender
+
+
+def agent_of(person: str) -> str:
+    """Return whose memory a person's blocks are in."""
+    return ASSISTANT if person == OWNER_NAME else f"{ASSISTANT}/{person}"
+
+
+def person_of(agent_id: str) -> str | None:
+    """Return the person whose memory this is, or None for an agent that belongs to nobody."""
+    if agent_id == ASSISTANT:
+        return OWNER_NAME
+    return agent_id.removeprefix(f"{ASSISTANT}/") if agent_id.startswith(f"{ASSISTANT}/") else None
