@@ -12,10 +12,12 @@ def environ(home: Path, **variables: str) -> dict[str, str]:
     return {**keep, "WEFT_HOME": str(home), "PYTHONUTF8": "1", **variables}
 
 
-def run_weft(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+def run_weft(environ: dict[str, str], *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, with this text on its standard input."""
     command = [sys.executable, "-m", "weft", *args]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command, env=environ, input=stdin, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 def start_server(environ: dict[str, str], *args: str) -> "subprocess.Popen[str]":

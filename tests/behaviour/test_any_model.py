@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import weft
+from programs import environ, run_weft
 from weft.testing import LoopbackVendor, Refusal
 from weft.wire import violations
 
@@ -18,12 +19,7 @@ SHOWN = {"model_info": {"general.architecture": "llama", "llama.context_length":
 
 
 def run(home: Path, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    around = {key: value for key, value in os.environ.items() if not key.endswith(("_API_KEY", "_BASE_URL"))}
-    around |= {"WEFT_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:1", "NO_COLOR": "1", **(env or {})}
-    command = [sys.executable, "-m", "weft", *words]
-    return subprocess.run(
-        command, env=around, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=60
-    )
+    return run_weft(environ(home, OLLAMA_HOST="127.0.0.1:1", NO_COLOR="1", **(env or {})), *words)
 
 
 def receipt(home: Path, *words: str, env: dict[str, str] | None = None) -> dict[str, Any]:

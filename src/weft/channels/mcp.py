@@ -21,6 +21,7 @@ from weft.errors import StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.memory.base import Store
 from weft.providers.base import collected
+from weft.types.person import default_person
 from weft.types.request import Caller, TurnRequest
 from weft.types.search import SearchOptions
 from weft.types.version import VERSION
@@ -103,7 +104,8 @@ class _Tools:
 
     def __init__(self, assistant: Assistant, store: Store, caller: Caller) -> None:
         self._assistant, self._caller = assistant, caller
-        self._memory, self._facts = store.memory, store.facts
+        person = caller.person or default_person(caller.sender)
+        self._memory, self._facts = store.memory.by(person, "MCP"), store.facts
         self._agent_id, self._person = caller.agent_id, caller.sender
 
     async def ask(self, text: str, session: str = "") -> Answer:

@@ -30,6 +30,7 @@ COMMANDS = {
     "memory": "See and change what agents remember, with all its history.",
     "models": "List the models that can answer; install the embedded one.",
     "pair": "Let in the person who was given this code; without a code, list who is in.",
+    "people": "See who writes to the assistant, and make several senders one person.",
     "recipes": "List, show and check recipes.",
     "restore": "Put a backup in the place of the database; the old one is kept beside it.",
     "search": "Search all messages, blocks and notes that are kept.",

@@ -26,6 +26,7 @@ from weft.memory.audit import secrets_of
 from weft.memory.base import Store
 from weft.types.escape import printable
 from weft.types.memory import BlockType, Permission
+from weft.types.person import OWNER_NAME
 from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
 
@@ -50,6 +51,7 @@ def with_store(work: Callable[[Store], Awaitable[T]]) -> T:
 
     async def opened() -> T:
         async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
+            store.memory = store.memory.by(OWNER_NAME, "command line")
             return await work(store)
 
     return run(opened())

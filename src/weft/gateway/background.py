@@ -14,12 +14,15 @@ from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
-from weft.turn.learn import learn_facts, summarize
+from weft.turn.learn import learn_facts, no_summary, summarize
+from weft.types.message import Message
 from weft.types.session import Session
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
 _DAY = 86_400.0
+_PAUSES = (60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, *(86_400,) * 6)
+"""Seconds until a session is learned from again after a failure; about a week in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,24 +91,45 @@ async def idle_sessions(engine: Engine, settings: LearnSettings) -> Sequence[Ses
 async def learn_from(engine: Engine, session: Session, settings: LearnSettings | None = None) -> None:
     """Close a session and store its summary and its facts, each fact with the message it came from.
 
-    A session in which somebody writes again is left alone; without settings, one in which a turn runs.
+    A session in which somebody writes again is left alone; without settings, one in which a turn runs. If the
+    model fails, the session is learned from later, after pauses that grow up to a day, for a week.
     """
     store, recipe = await engine.store.get(), engine.builder.recipe
     before = time.time() - settings.idle_minutes * 60 if settings else inf
     if not await store.sessions.close_idle(session.id, before):
         return
     messages = await store.messages.all(session.id)
-    summary = await summarize(engine.provider, recipe, messages)
-    await store.summaries.add(session.channel, session.sender, summary, session_id=session.id)
     try:
-        facts = await learn_facts(engine.provider, recipe, messages)
+        summary = await summarize(engine.provider, recipe, messages)
+        await learn_facts_from(engine, session, messages)
     except ProviderError as error:
-        _log.warning("no facts were learned from a session: %s", error, extra={"session": session.id})
-        return
-    for fact in facts:
+        if session.learn_tries < len(_PAUSES):
+            pause_seconds = _PAUSES[session.learn_tries]
+            await store.sessions.postpone_learning(session.id, time.time() + pause_seconds)
+            _log.warning(
+                "a conversation is learned from later, in %d minutes: %s",
+                pause_seconds // 60,
+                error,
+                extra={"session": session.id},
+            )
+            return
+        _log.warning("a conversation was not summarized for a week: %s", error, extra={"session": session.id})
+        summary = no_summary(messages)
+    await store.summaries.add(session.channel, session.sender, summary, session_id=session.id)
+
+
+async def learn_facts_from(engine: Engine, session: Session, messages: Sequence[Message]) -> None:
+    """Store the facts in the messages since the last time. The session may go on.
+
+    Raises:
+        ProviderError: the model could not be asked; nothing was stored.
+    """
+    store, new = await engine.store.get(), messages[session.learned_to :]
+    for fact in await learn_facts(engine.provider, engine.builder.recipe, new):
         try:
-            source = (session.id, fact.message + 1)
+            source = (session.id, session.learned_to + fact.message + 1)
             sender = f"{session.channel}:{session.sender}"
             await store.facts.set(sender, fact.key, fact.value, by_model=True, source=source)
         except StoreError as error:
             _log.info("a fact was not stored: %s", error, extra={"session": session.id})
+    await store.sessions.set_learned(session.id, len(messages))

@@ -27,6 +27,7 @@ from weft.types.memory import (
     RenderedBlock,
     SharedBlock,
 )
+from weft.types.person import person_author
 from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
 from weft.types.search import MemorySearchResult, SearchContentType, SearchOptions
 
@@ -50,6 +51,7 @@ class MemoryStore:
         cache_size: int = 256,
     ) -> None:
         self._rows, self._archive, self._finder = rows, archive, finder
+        self._person = ""
         self._cache = BlockCache(rows, size=cache_size)
         self._access = BlockAccess(rows, self._cache, consent or RefuseAll())
 
@@ -58,6 +60,18 @@ class MemoryStore:
         memory = copy(self)
         memory._access = BlockAccess(self._rows, self._cache, consent)
         return memory
+
+    def by(self, person: str, way: str) -> MemoryStore:
+        """Return the same memory for writes of a person, such as `by("owner", "command line")`.
+
+        The history names them as the author. Without this, the author is the agent itself.
+        """
+        memory = copy(self)
+        memory._person = person_author(person, way)
+        return memory
+
+    def _author(self, agent_id: str, *, is_system: bool) -> str:
+        return self._person or ("system" if is_system else agent_id)
 
     # --- blocks
 
@@ -93,7 +107,7 @@ class MemoryStore:
             blob=doc.export_since(NO_VERSION),
             before=doc.frontiers(),
             after=doc.frontiers(),
-            author="system" if is_system else agent_id,
+            author=self._author(agent_id, is_system=is_system),
         )
         return await self._rows.create(info, first)
 
@@ -161,7 +175,7 @@ class MemoryStore:
             kind = "overwrite" if block.doc.text_length() else "edit"
             return document.set_text(text, is_system=is_system), {"kind": kind}
 
-        await self._cache.change(block, write, author=_author(agent_id, is_system=is_system))
+        await self._cache.change(block, write, author=self._author(agent_id, is_system=is_system))
 
     async def append_to_block(
         self, agent_id: str, label: str, text: str, *, own_line: bool = False, is_system: bool = False
@@ -173,7 +187,7 @@ class MemoryStore:
             is_first = not own_line or not render_block(block.doc)
             document.append_text(text if is_first else f"\n{text}", is_system=is_system)
 
-        await self._cache.edit(block, edit, author=_author(agent_id, is_system=is_system))
+        await self._cache.edit(block, edit, author=self._author(agent_id, is_system=is_system))
 
     async def replace_in_block(
         self, agent_id: str, label: str, old: str, new: str, *, is_system: bool = False
@@ -181,12 +195,12 @@ class MemoryStore:
         """Replace the first occurrence of a text. Returns whether there was one."""
         block, document = await self._access.open(agent_id, label, Action.OVERWRITE, is_system=is_system)
         edit = partial(document.replace_text, old, new, is_system=is_system)
-        return await self._cache.edit(block, edit, author=_author(agent_id, is_system=is_system))
+        return await self._cache.edit(block, edit, author=self._author(agent_id, is_system=is_system))
 
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
         """Store what was edited through a document."""
         block = await self._cache.find(await self._access.get(agent_id, label))
-        await self._cache.save(block, author=_author(agent_id, is_system=is_system))
+        await self._cache.save(block, author=self._author(agent_id, is_system=is_system))
 
     # --- what a block is
 
@@ -297,7 +311,7 @@ class MemoryStore:
         self, agent_id: str, label: str, kind: Literal["undo", "redo"], *, is_system: bool
     ) -> bool:
         block, _ = await self._access.open(agent_id, label, Action.OVERWRITE, is_system=is_system)
-        return await self._cache.reverse(block, kind, author=_author(agent_id, is_system=is_system))
+        return await self._cache.reverse(block, kind, author=self._author(agent_id, is_system=is_system))
 
     async def masked(self, text: str) -> list[MaskedBlock]:
         """Return every block that holds or held a text, with the text redacted. Nothing is written."""
@@ -340,7 +354,3 @@ class MemoryStore:
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
         await self.save_texts()
         return await self._finder.search(query, Scope(everyone=True), options)
-
-
-def _author(agent_id: str, *, is_system: bool) -> str:
-    return "system" if is_system else agent_id

@@ -169,7 +169,15 @@ class Sessions(Protocol):
         """Return sessions, the one last used first."""
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
-        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first."""
+        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first.
+
+        A session whose learning was postponed is left out until then.
+        """
+
+    async def postpone_learning(self, session_id: str, until: float) -> None: ...
+
+    async def set_learned(self, session_id: str, messages: int) -> None:
+        """Record from how many messages of a session facts were learned."""
 
     async def new(
         self,

@@ -55,6 +55,12 @@ class Facts(FactReader, Protocol):
     async def delete(self, sender: str, key: str) -> bool:
         """End a fact; its history stays. Returns whether the fact existed."""
 
+    async def last_change(self, sender: str) -> Fact | None:
+        """Return the fact that was set or ended last."""
+
+    async def undo(self, sender: str, key: str) -> str | None:
+        """Take the newest change of a fact back. Returns its value now, or None if it has none."""
+
 
 class People(Protocol):
     """Which senders are one human. Facts, summaries, tasks, blocks and recall follow the person."""

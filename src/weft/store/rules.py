@@ -16,6 +16,7 @@ from weft.errors import StoreError
 from weft.types.envelope import Inbound, Outbound
 from weft.types.facts import problem_with
 from weft.types.memory import ActivityEntry, Task
+from weft.types.person import is_person_author
 from weft.types.repeat import next_due
 
 SAME_TASK_SECONDS = 30 * 60
@@ -167,7 +168,8 @@ def describe_changes(changes: Iterable[tuple[datetime, str, str, str, str]]) -> 
         if entries and entries[-1][0] == key:
             times = entries.pop()[2] + 1
         count = f" {times} times" if times > 1 else ""
-        text = f"{_VERBS[kind]} the block {label!r}{count}"
-        entry = ActivityEntry(at=at, text=text, agent="" if author == "system" else author)
+        text, is_person = f"{_VERBS[kind]} the block {label!r}{count}", is_person_author(author)
+        agent = "" if author == "system" or is_person else author
+        entry = ActivityEntry(at=at, text=f"{author} {text}" if is_person else text, agent=agent)
         entries.append((key, entry, times))
     return [entry for _, entry, _ in entries]

@@ -6,7 +6,6 @@ read: text that was recalled, returned by a tool or read from a file never becom
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +30,6 @@ FACTS_PROMPT = (
 )
 EMPTY = "(empty conversation)"
 _LINE = re.compile(r"^[-*\s]*([^:\n]{1,80}?)\s*:\s*(\S.*?)\s*$")
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +42,24 @@ class LearnedFact:
 
 
 async def summarize(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> str:
-    """Summarize a conversation. If the model fails, the summary is the number of messages."""
+    """Summarize a conversation.
+
+    Raises:
+        ProviderError: the model could not be asked, or answered nothing.
+    """
     lines = _spoken(messages)
     if not lines:
         return EMPTY
-    text = ""
-    try:
-        reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"))
-        text = " ".join(reply.text.split())
-    except ProviderError as error:
-        _log.warning("a conversation could not be summarised: %s", error)
-    return text or f"({len(messages)} messages, summary unavailable)"
+    reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"))
+    text = " ".join(reply.text.split())
+    if not text:
+        raise ProviderError("The model answered nothing when it was asked for a summary.")
+    return text
+
+
+def no_summary(messages: Sequence[Message]) -> str:
+    """Return what stands for a summary that could not be made for a week. No model is shown it."""
+    return f"({len(messages)} messages, summary unavailable)"
 
 
 async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> list[LearnedFact]:

@@ -19,6 +19,15 @@ class Person:
     senders: tuple[str, ...] = ()
 
 
+def person_author(person: str, way: str) -> str:
+    """Name a person as the author of a change, with the way in which they made it."""
+    return f"{person} ({way})"
+
+
+def is_person_author(author: str) -> bool:
+    return author.endswith(")")
+
+
 def default_person(sender: str) -> str:
     """Return the name of the person behind a sender that nobody has linked."""
     return OWNER_NAME if sender in OWNER_SENDERS else sender

@@ -60,6 +60,8 @@ class Session:
     created_at: datetime | None = None
     active_at: datetime | None = None
     closed_at: datetime | None = None
+    learn_tries: int = 0
+    learned_to: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

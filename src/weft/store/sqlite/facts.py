@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import time
+from typing import Any
 
 import apsw
 
@@ -64,6 +65,30 @@ class SqliteFacts(Repository):
 
     async def delete(self, sender: str, key: str) -> bool:
         return await self._write(lambda db: _end(db, sender, key, time.time()))
+
+    async def last_change(self, sender: str) -> Fact | None:
+        query = f"{_FACTS} order by max(created_at, coalesce(ended_at, 0)) desc, id desc limit 1"
+        return next(iter(await self._fetch(Fact, query, sender)), None)
+
+    async def undo(self, sender: str, key: str) -> str | None:
+        def work(db: apsw.Connection) -> str | None:
+            rows: list[Any] = db.execute(
+                f"select id, value, ended_at from facts where person = {PERSON} and key = ?2 "
+                "order by created_at desc, id desc limit 2",
+                (sender, key),
+            ).fetchall()
+            if not rows:
+                return None
+            newest, *older = rows
+            if newest[2] is None:
+                db.execute("delete from facts where id = ?", (newest[0],))
+                rows = older
+            for id_, value, _ in rows[:1]:
+                db.execute("update facts set ended_at = null where id = ?", (id_,))
+                return str(value)
+            return None
+
+        return await self._write(work)
 
 
 def _end(db: apsw.Connection, sender: str, key: str, now: float) -> bool:

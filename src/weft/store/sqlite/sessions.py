@@ -14,7 +14,9 @@ from weft.store.sqlite.rows import fetch, new_id, record, storable
 from weft.types.session import Session, SessionRule
 
 PLAIN_RULE = SessionRule()
-_COLUMNS = "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at"
+_COLUMNS = (
+    "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at, learn_tries, learned_to"
+)
 _BIND = "insert or replace into bindings(channel, conversation, sender, session_id) values(?, ?, ?, ?)"
 
 
@@ -99,12 +101,19 @@ class SqliteSessions(Repository):
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
         query = (
-            f"select {_COLUMNS} from sessions where active_at < ? "
+            f"select {_COLUMNS} from sessions where active_at < ? and learn_at <= ? "
             "and exists(select 1 from messages where session_id = sessions.id) "
             "and not exists(select 1 from summaries where session_id = sessions.id) "
             "order by active_at, id limit ?"
         )
-        return await self._fetch(Session, query, before, limit)
+        return await self._fetch(Session, query, before, time.time(), limit)
+
+    async def postpone_learning(self, session_id: str, until: float) -> None:
+        query = "update sessions set learn_tries = learn_tries + 1, learn_at = ? where id = ?"
+        await self._execute(query, until, session_id)
+
+    async def set_learned(self, session_id: str, messages: int) -> None:
+        await self._execute("update sessions set learned_to = ? where id = ?", messages, session_id)
 
     async def close_idle(self, session_id: str, before: float) -> bool:
         def work(db: apsw.Connection) -> bool:
@@ -151,8 +160,8 @@ def _new(
 ) -> Session:
     now = time.time()
     session_id = _free_id(db, storable(wanted) or rule.id_for(*who) or new_id())
-    row = (session_id, *who, agent_id, now, now, None)
-    db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?)", row)
+    row = (session_id, *who, agent_id, now, now, None, 0, 0)
+    db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     db.execute(_BIND, (*rule.key(*who), session_id))
     return record(Session, _COLUMNS.split(", "), row)
 

@@ -16,6 +16,8 @@ TABLES: tuple[Table, ...] = (
         *names("agent_id", sql="text not null default ''"),
         *times("created_at", "active_at"),
         *times("closed_at", sql="real"),
+        *integers("learn_tries", "learned_to", sql="integer not null default 0"),
+        *times("learn_at", sql="real not null default 0"),
         indexes=("create index sessions_by_sender on sessions(sender, active_at)",),
     ),
     table(
