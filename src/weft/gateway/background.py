@@ -27,9 +27,13 @@ _PAUSES = (60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, *(86_400,) * 6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnSettings:
-    """Whether idle sessions are learned from, after how long a silence, and how often to look."""
+    """Whether idle sessions are learned from, after how long a silence, and how often to look.
+
+    The embedded model is too small to be trusted with summaries and facts, so that it learns only if asked to.
+    """
 
     enabled: bool = True
+    with_embedded_model: bool = False
     idle_minutes: float = 30.0
     every_seconds: float = 60.0
 
@@ -74,13 +78,18 @@ async def delete_old_mail(store: LazyStore, stopped: asyncio.Event) -> None:
 
 async def learn_from_idle(engine: Engine, settings: LearnSettings, stopped: asyncio.Event) -> None:
     """Summarize sessions that are over and store facts about their people, until `stopped`."""
-    while settings.enabled and not stopped.is_set():
+    while may_learn(engine, settings) and not stopped.is_set():
         for session in await idle_sessions(engine, settings):
             learning = await unless(stopped.wait(), learn_from(engine, session, settings))
             if learning is None:
                 return  # it has no summary yet, so the next start learns from it
             learning.result()
         await pause(stopped, settings.every_seconds)
+
+
+def may_learn(engine: Engine, settings: LearnSettings) -> bool:
+    """Return whether the model that answers may be asked for summaries and facts."""
+    return settings.enabled and (settings.with_embedded_model or engine.provider.info.provider != "local")
 
 
 async def idle_sessions(engine: Engine, settings: LearnSettings) -> Sequence[Session]:
