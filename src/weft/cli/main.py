@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -111,17 +113,41 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        code = _run()
+        sys.stdout.flush()
     except WeftError as error:
-        _fail(str(error), error.exit_code)
+        code = _complain(str(error), error.exit_code)
     except BrokenPipeError:
-        # Nobody reads any more: say nothing, and let Python not try to flush either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 128 + signal.SIGPIPE  # nobody reads any more: say nothing
     except OSError as error:
-        _fail(f"The output cannot be written: {error.strerror}.", 1)
-
-
-def _fail(sentence: str, code: int) -> None:
-    typer.secho(f"weft: {printable(sentence)}", fg="red" if sys.stderr.isatty() else None, err=True)
+        code = _complain(f"The output cannot be written: {error.strerror}.", 1)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of the interpreter has nothing to say
+    for stream in (sys.stdout, sys.stderr):
+        _abandon_unless_flushed(stream)
     sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        app()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # typer makes an exit code 1 of it
+            raise error.__context__ from None
+        return error.code if isinstance(error.code, int) else 0
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 0
+
+
+def _complain(sentence: str, code: int) -> int:
+    with suppress(OSError):  # a terminal that was closed
+        typer.secho(f"weft: {printable(sentence)}", fg="red" if sys.stderr.isatty() else None, err=True)
+    return code
+
+
+def _abandon_unless_flushed(stream: Any) -> None:
+    """Keep Python from flushing at its end, with a traceback, what could not be written now."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

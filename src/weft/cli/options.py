@@ -118,6 +118,17 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         if not ended:
             raise
         raise typer.Exit(128 + ended[0]) from None
+    except BaseExceptionGroup as group:  # a task group wraps the error of an output that cannot be written
+        unwritten = _first_os_error(group)
+        if unwritten is None:
+            raise
+        raise unwritten from None
+
+
+def _first_os_error(error: BaseException) -> OSError | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_first_os_error, error.exceptions)), None)
+    return error if isinstance(error, OSError) else None
 
 
 async def _until_ended(work: Coroutine[Any, Any, T], ended: list[int]) -> T:

@@ -62,6 +62,10 @@ class Engine:
         Raises:
             ConfigError: there is no such recipe or model.
         """
+        if request.one_off:
+            caller = replace(request.caller, session_id="")
+            turn = await self.turn(replace(request, one_off=False, session="", caller=caller), provider)
+            return replace(turn, request=request, turns=(await self.store.get()).turns)
         store = await self._store(request, create=True)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
         turn = replace(turn, model=await self._model(store, turn.provider))

@@ -169,7 +169,10 @@ class Sessions(Protocol):
         """Return sessions, the one last used first."""
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
-        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first."""
+        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first.
+
+        Those of one-off questions are left out.
+        """
 
     async def new(
         self,

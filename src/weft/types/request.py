@@ -53,6 +53,7 @@ class TurnRequest:
     since the message; its `tools` run in the app. `commands` says that a slash command is a command, not text
     for the model. `origin` is other than "user" where no person wrote the text. `blocks` are the ids of
     memory blocks that this turn alone shows. `inbox_id` names the durable message that this request answers.
+    A request that is `one_off` is stored in its session, but the model sees nothing of that session.
     """
 
     text: str
@@ -68,6 +69,7 @@ class TurnRequest:
     origin: str = "user"
     blocks: tuple[str, ...] = ()
     inbox_id: str = ""
+    one_off: bool = False
 
     @property
     def is_plain(self) -> bool:

@@ -11,7 +11,7 @@ import apsw
 from weft.errors import StoreError
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.rows import fetch, new_id, record, storable
-from weft.types.session import Session, SessionRule
+from weft.types.session import ONE_OFF, Session, SessionRule
 
 PLAIN_RULE = SessionRule()
 _COLUMNS = "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at"
@@ -99,7 +99,7 @@ class SqliteSessions(Repository):
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
         query = (
-            f"select {_COLUMNS} from sessions where active_at < ? "
+            f"select {_COLUMNS} from sessions where active_at < ? and channel <> '{ONE_OFF}' "
             "and exists(select 1 from messages where session_id = sessions.id) "
             "and not exists(select 1 from summaries where session_id = sessions.id) "
             "order by active_at, id limit ?"
