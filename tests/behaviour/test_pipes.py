@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,6 @@ from programs import environ, run_weft
 from weft.cli.main import COMMANDS
 from weft.testing import LoopbackVendor
 from weft.testing.vendors import SentRequest
-from weft.types.reply import Reply
 
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -105,31 +106,128 @@ def test_a_closed_pipe_is_silence_and_a_full_disk_is_one_sentence(
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["ask", "--help"]])
 def test_help_into_a_closed_pipe_is_silence(tmp_path: Path, args: list[str]) -> None:
+    reader, closed_pipe = os.pipe()
+    os.close(reader)
+
     done = subprocess.run(
-        ["bash", "-c", '"$0" -m weft "$@" 2>&1 1>&3 3>&- | cat; exit ${PIPESTATUS[0]}', sys.executable, *args],
+        [sys.executable, "-m", "weft", *args],
         env=environ(tmp_path),
-        stdout=subprocess.PIPE,
-        text=True,
+        stdout=closed_pipe,
+        stderr=subprocess.PIPE,
         check=False,
         timeout=60,
-        pass_fds=(),
     )
-    assert done.stdout is not None
+
+    os.close(closed_pipe)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_closed_streams_are_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m weft ask -p scripted hi <&- >&-"
+
+    done = subprocess.run(
+        ["bash", "-c", command], env=environ(tmp_path), stderr=subprocess.PIPE, check=False, timeout=60
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 class SlowVendor(LoopbackVendor):
-    """A vendor that sends the first words of its answer, and the rest when the test is done with it."""
+    """A vendor that sends the first words of its answer, and the rest when the test lets it go on."""
 
     def __init__(self) -> None:
-        super().__init__("openai", ["one two three four five six\n" * 2000])
-        self.goes_on, self.hung_up = Event(), Event()
+        super().__init__("openai", ["one two three four five six\n" * 20_000])
+        self.goes_on, self.is_done, self.sent = Event(), Event(), 0
 
-    def _chunks(self, item: Reply | object, request: SentRequest) -> Iterator[bytes]:  # type: ignore[override]
+    def _chunks(self, item: Any, request: SentRequest) -> Iterator[bytes]:
         try:
-            for number, chunk in enumerate(super()._chunks(item, request)):  # type: ignore[arg-type]
-                if number == 8:
+            for chunk in super()._chunks(item, request):
+                if self.sent == 10:
                     self.goes_on.wait(60)
+                self.sent += 1
                 yield chunk
-        except GeneratorExit:
-            self.hung_up.set()
-            raise
+        finally:
+            self.is_done.set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_stops_the_answer_and_what_was_said_is_kept(tmp_path: Path, number: int) -> None:
+    with SlowVendor() as vendor:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "weft", "ask", "Count"],
+            env=environ(tmp_path, **vendor.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        assert child.stdout.read(7) == "one two"
+        child.send_signal(number)
+        _, complaint = child.communicate(timeout=60)
+        vendor.goes_on.set()
+        assert vendor.is_done.wait(60)
+
+    assert (child.returncode, complaint) == (128 + number, "")
+    assert vendor.sent < 20_000, "the client hung up"
+    text = _only_conversation(tmp_path)
+    assert "[user]\nCount" in text
+    assert "one two" in text
+    assert "The answer was cancelled here." in text
+
+
+def test_an_answer_that_nobody_reads_to_its_end_stops_the_model_and_is_kept(tmp_path: Path) -> None:
+    with SlowVendor() as vendor:
+        vendor.goes_on.set()
+        done = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m weft ask Count | head -1; exit ${{PIPESTATUS[0]}}"],
+            env=environ(tmp_path, **vendor.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert vendor.is_done.wait(60)
+
+    assert (done.returncode, done.stdout, done.stderr) == (141, "one two three four five six\n", "")
+    assert vendor.sent < 100_000, "the client hung up"
+    assert "one two" in _only_conversation(tmp_path)
+
+
+def test_a_terminal_that_is_closed_ends_a_chat_quietly(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with SlowVendor() as vendor:
+        child = subprocess.Popen(
+            ["setsid", "-c", sys.executable, "-m", "weft", "chat"],
+            env=environ(tmp_path, TERM="xterm", **vendor.environ),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        os.close(theirs)
+        _read_until(ours, "›")
+        os.write(ours, b"Count\r")
+        _read_until(ours, "three")
+        os.close(ours)
+        _, complaint = child.communicate(timeout=60)
+        vendor.goes_on.set()
+
+    assert (child.returncode, complaint) == (129, "")
+    assert "one two" in _only_conversation(tmp_path)
+
+
+def _only_conversation(home: Path) -> str:
+    [session] = json.loads(run_weft(environ(home), "sessions", "list", "--json").stdout)
+    return run_weft(environ(home), "sessions", "show", session["id"]).stdout
+
+
+def _read_until(terminal: int, words: str) -> None:
+    seen = b""
+    while words.encode() not in seen:
+        assert select.select([terminal], [], [], 60)[0], seen
+        seen += os.read(terminal, 65536)
+        if b"\x1b[6n" in seen:  # it asks where the cursor is, as editors do
+            seen = seen.replace(b"\x1b[6n", b"")
+            os.write(terminal, b"\x1b[1;1R")

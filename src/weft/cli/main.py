@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
+import stat
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -19,7 +21,7 @@ from weft.types.escape import printable
 
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {
-    "ask": "Ask one question and get one answer; nothing is remembered.",
+    "ask": "Ask one question and get one answer; `-c` continues it, and nothing is learned from it.",
     "backup": "Copy everything that is kept to one file, while it is in use, and check the copy.",
     "chat": "Talk in the terminal; what is said is remembered.",
     "context": "Show what the model would see, without asking it.",
@@ -109,6 +111,9 @@ def weft(
 
 def main() -> None:
     """Run the command line; errors of ours become one line on stderr and their exit code."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -120,7 +125,10 @@ def main() -> None:
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE  # nobody reads any more: say nothing
     except OSError as error:
-        code = _complain(f"The output cannot be written: {error.strerror}.", 1)
+        if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(1).st_mode):
+            code = 128 + signal.SIGHUP  # the terminal was closed
+        else:
+            code = _complain(f"The output cannot be written: {error.strerror}.", 1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of the interpreter has nothing to say
     for stream in (sys.stdout, sys.stderr):
         _abandon_unless_flushed(stream)

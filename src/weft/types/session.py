@@ -14,7 +14,7 @@ Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
 """Writes one summary of an earlier summary, which may be empty, and of the messages after it."""
 
 ONE_OFF = "ask"
-"""The channel and the conversation of one-off questions. Their sessions are never learned from or recalled."""
+"""The channel and the conversation of one-off questions, which are never learned from or recalled."""
 
 _MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
