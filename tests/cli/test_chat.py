@@ -48,7 +48,7 @@ def test_a_new_session_begins_empty(environ: dict[str, str]) -> None:
 def test_a_session_that_is_not_there_is_one_sentence(environ: dict[str, str]) -> None:
     done = talk(environ, "--session", "gone", stdin="hello\n")
 
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("weft: There is no session 'gone'")
     assert len(done.stderr.splitlines()) == 1
 

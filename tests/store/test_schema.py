@@ -118,6 +118,27 @@ def _add_mood(db: apsw.Connection) -> None:
     db.execute("alter table facts add column mood text not null default 'calm'")
 
 
+VERSIONS = [(1, "m001_start"), *enumerate((step.__name__ for step in migrations.STEPS), 2)]
+
+
+async def test_a_file_of_the_first_version_gets_the_columns_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "weft.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", ())
+        await _versions(path)
+    db = apsw.Connection(str(path))
+    db.execute("alter table sessions drop column title")
+    db.close()
+
+    assert await _versions(path) == VERSIONS
+    async with await weft.open(path) as store:
+        session = await store.sessions.new("a", "b", "c")
+        await store.sessions.rename(session.id, "Birds")
+        assert [one.title for one in await store.sessions.list()] == ["Birds"]
+
+
 def _fail(db: apsw.Connection) -> None:
     db.execute("create table half(done)")
     raise weft.StoreError("no")
@@ -136,11 +157,11 @@ async def test_an_older_file_is_brought_up_to_date_once_by_the_steps_after_it(
     path = tmp_path / "weft.db"
     async with await weft.open(path) as store:
         await store.facts.set("a:b", "city", "Lisbon")
-    assert await _versions(path) == [(1, "m001_start")]
+    assert await _versions(path) == VERSIONS
 
-    monkeypatch.setattr(migrations, "STEPS", (_add_mood,))
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, _add_mood))
 
-    assert await _versions(path) == await _versions(path) == [(1, "m001_start"), (2, "_add_mood")]
+    assert await _versions(path) == await _versions(path) == [*VERSIONS, (len(VERSIONS) + 1, "_add_mood")]
     assert "mood" in _columns(path)["facts"]
     async with await weft.open(path) as store:
         assert await store.facts.get("a:b", "city") == "Lisbon"
@@ -161,10 +182,10 @@ async def test_a_step_that_fails_leaves_the_file_as_it_was(
     await _versions(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "STEPS", (_add_mood, _fail))
+        patch.setattr(migrations, "STEPS", (*migrations.STEPS, _add_mood, _fail))
         with pytest.raises(weft.StoreError, match="no"):
             Database(str(path))
 
-    assert await _versions(path) == [(1, "m001_start")]
+    assert await _versions(path) == VERSIONS
     assert "mood" not in _columns(path)["facts"]
     assert "half" not in _columns(path)

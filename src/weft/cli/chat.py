@@ -22,6 +22,7 @@ from weft.cli.options import (
     run,
     settings,
 )
+from weft.cli.sessions import named_session
 from weft.compose import connect
 from weft.gateway.assistant import Assistant
 from weft.types.escape import printable
@@ -73,7 +74,7 @@ async def _session(assistant: Assistant, request: TurnRequest, session_id: str, 
     """Return the id of the session to talk in: a given one, a new one, or the one of last time."""
     store, rule = await assistant.store.get(), assistant.engine.builder.recipe.session
     if session_id:
-        session = await store.sessions.reopen(session_id, rule=rule)
+        session = await store.sessions.reopen((await named_session(store, session_id)).id, rule=rule)
     else:
         session = await assistant.engine.open_session(request)
     if new:

@@ -38,7 +38,7 @@ COMMANDS = {
     "restore": "Put a backup in the place of the database; the old one is kept beside it.",
     "search": "Search all messages, blocks and notes that are kept.",
     "serve": "Stay on: answer on all channels of the settings, tell tasks, learn from what was said.",
-    "sessions": "List, read, export and import conversations, and begin new ones.",
+    "sessions": "List, read, rename, delete, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",
     "tasks": "List, add, change and cancel tasks, without a model.",
 }

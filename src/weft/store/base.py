@@ -165,8 +165,21 @@ class Sessions(Protocol):
     ) -> Session | None:
         """Return the open session of this conversation, if there is one and it was not idle."""
 
-    async def list(self, *, limit: int = ...) -> Sequence[Session]:
-        """Return sessions, the one last used first."""
+    async def list(self, *, limit: int = ..., prefix: str = "") -> Sequence[Session]:
+        """Return sessions with their titles, the one last used first, whose ids begin with the prefix."""
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raises StoreError if there is none of that id."""
+
+    async def delete(self, session_id: str) -> int:
+        """Delete a session with everything that was said in it. Only the fingerprint of its id stays.
+
+        Returns:
+            The number of messages that were deleted.
+
+        Raises:
+            StoreError: there is none of that id, or a turn runs in it.
+        """
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
         """Return sessions with messages, not used since `before`, that have no summary yet; oldest first.

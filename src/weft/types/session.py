@@ -53,7 +53,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation of a person with an agent."""
+    """One conversation of a person with an agent. Without a title of its own it has its first message's."""
 
     id: str
     channel: str = ""
@@ -63,6 +63,7 @@ class Session:
     created_at: datetime | None = None
     active_at: datetime | None = None
     closed_at: datetime | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

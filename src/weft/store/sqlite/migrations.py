@@ -20,7 +20,12 @@ APPLICATION_ID = 0x77656674
 
 Step = Callable[[apsw.Connection], None]
 
-STEPS: tuple[Step, ...] = ()
+
+def m002_session_titles(db: apsw.Connection) -> None:
+    db.execute("alter table sessions add column title text not null default ''")
+
+
+STEPS: tuple[Step, ...] = (m002_session_titles,)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

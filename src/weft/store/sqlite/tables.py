@@ -16,6 +16,7 @@ TABLES: tuple[Table, ...] = (
         *names("agent_id", sql="text not null default ''"),
         *times("created_at", "active_at"),
         *times("closed_at", sql="real"),
+        *texts("title", sql="text not null default ''"),
         indexes=("create index sessions_by_sender on sessions(sender, active_at)",),
     ),
     table(
