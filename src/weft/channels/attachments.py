@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError
-from weft.types.escape import one_line
+from weft.types.escape import fenced
 from weft.types.request import TurnRequest
 
-_FENCES = re.compile(r"`{3,}")
 _NAMED = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _PICTURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -32,12 +31,6 @@ class Attachment:
     size_bytes: int
     text: str = ""
     part: Mapping[str, Any] | None = None
-
-
-def fenced(text: str, name: str = "") -> str:
-    """Quote a text in a fence that is longer than any fence in it."""
-    fence = "`" * max((3, *(len(run) + 1 for run in _FENCES.findall(text))))
-    return f"{fence}{one_line(name)}\n{text.removesuffix(chr(10))}\n{fence}"
 
 
 def read_attachment(path: str, *, max_bytes: int) -> Attachment:

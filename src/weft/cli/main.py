@@ -73,6 +73,14 @@ class _Printable(logging.Formatter):
         return printable(super().format(record))
 
 
+class _Stderr(logging.Handler):
+    """Writes to the stderr of the moment, since a spinner puts its own in the place of it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            sys.stderr.write(f"{self.format(record)}\n")
+
+
 app = typer.Typer(
     name="weft",
     cls=LazyGroup,
@@ -101,7 +109,7 @@ def weft(
 
     Start with `weft demo`, then `weft init` and `weft ask "..."`.
     """
-    handler = logging.StreamHandler()
+    handler = _Stderr()
     handler.setFormatter(_Printable("%(name)s: %(message)s" if verbose else "weft: %(message)s"))
     if not verbose:
         # An optional file that is not there is no news at every call; `--explain` and `doctor` tell.

@@ -17,12 +17,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from weft.channels.attachments import fenced
 from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.sanitize import clean
 from weft.models import with_named_provider
-from weft.types.escape import printable
+from weft.types.escape import fenced, printable
 from weft.types.request import Caller
 
 T = TypeVar("T")

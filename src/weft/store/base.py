@@ -172,20 +172,14 @@ class Sessions(Protocol):
         """Give a session a title. Raises StoreError if there is none of that id."""
 
     async def delete(self, session_id: str) -> int:
-        """Delete a session with everything that was said in it. Only the fingerprint of its id stays.
-
-        Returns:
-            The number of messages that were deleted.
+        """Delete a session with everything in it but the fingerprint of its id. Returns how many messages.
 
         Raises:
             StoreError: there is none of that id, or a turn runs in it.
         """
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
-        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first.
-
-        Those of one-off questions are left out.
-        """
+        """Return sessions to learn from: idle since `before`, no summary yet, not one-off; oldest first."""
 
     async def new(
         self,
