@@ -29,6 +29,7 @@ CALLS = {
     "ask": ["-p", "scripted", "hello"],
     "backup": ["{home}/new.backup"],
     "chat": ["-p", "scripted"],
+    "completion": ["bash"],
     "context": ["-p", "scripted", "hello"],
     "demo": ["-p", "scripted", "--folder", "{home}/sample"],
     "doctor": [],

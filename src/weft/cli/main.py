@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": "Ask one question and get one answer; `-c` continues it, and nothing is learned from it.",
     "backup": "Copy everything that is kept to one file, while it is in use, and check the copy.",
     "chat": "Talk in the terminal; what is said is remembered.",
+    "completion": "Print a script that completes commands and options in bash, zsh or fish.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
@@ -54,7 +55,9 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        return typer.main.get_command(import_module(f"weft.cli.{module}").app)
+        command = import_module(f"weft.cli.{module}").app
+        command.rich_markup_mode = None  # plain help, in which a flag does not look like a value
+        return typer.main.get_command(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
