@@ -13,7 +13,7 @@ import pytest
 from programs import environ, run_weft
 from weft.cli.main import COMMANDS
 
-START_FILE = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/weft.fish"}
+START_FILE = {"bash": ".bashrc", "zsh": ".zshrc"}
 
 
 class ShellAtTerminal:
@@ -25,9 +25,7 @@ class ShellAtTerminal:
             pytest.skip(f"{name} is not installed here")
         script = run_weft(environ(home), "completion", name)
         assert (script.returncode, script.stderr) == (0, "")
-        file = home / START_FILE[name]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"PS1='ready '\n{script.stdout}" if name != "fish" else script.stdout, "utf-8")
+        (home / START_FILE[name]).write_text(f"PS1='ready '\n{script.stdout}", "utf-8")
         self._ours, theirs = pty.openpty()
         variables = {"HOME": str(home), "TERM": "xterm", "PATH": f"{home}:{os.environ['PATH']}"}
         (home / "weft").write_text("#!/bin/sh\n", "utf-8")  # completing needs only the script
@@ -56,7 +54,7 @@ class ShellAtTerminal:
 def test_a_shell_completes_commands_subcommands_and_options(name: str, tmp_path: Path) -> None:
     shell = ShellAtTerminal(name, tmp_path)
     try:
-        shell.type("", "ready" if name != "fish" else ">")
+        shell.type("", "ready")
         shell.type("weft sess\t", "ions")
         shell.type("ren\t", "ame")
         shell.type("\x15weft memory search --mo\t", "de")
@@ -65,8 +63,29 @@ def test_a_shell_completes_commands_subcommands_and_options(name: str, tmp_path:
         shell.close()
 
 
+def test_fish_completes_them_too(tmp_path: Path) -> None:
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed here")
+    (tmp_path / "weft.fish").write_text(run_weft(environ(tmp_path), "completion", "fish").stdout, "utf-8")
+    lines = ("weft sess", "weft sessions ren", "weft memory search --mo")
+    command = "; ".join(["source weft.fish", *(f"complete -C '{line}'" for line in lines)])
+
+    done = subprocess.run(
+        ["fish", "-c", command],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stdout.split() == ["sessions", "rename", "--mode"]
+
+
 def test_every_command_is_in_every_script(tmp_path: Path) -> None:
-    for name in START_FILE:
+    for name in (*START_FILE, "fish"):
         script = run_weft(environ(tmp_path), "completion", name).stdout
         assert [command for command in COMMANDS if command not in script] == []
         assert "sessions rename" in script
