@@ -88,6 +88,11 @@ def test_without_a_question_there_is_nothing_to_continue(tmp_path: Path) -> None
 
 
 def test_a_question_sees_nothing_of_earlier_ones_and_omega_nothing_of_memory(tmp_path: Path) -> None:
+    async def set_fact() -> None:
+        async with await weft.open(tmp_path / "weft.db") as store:
+            await store.facts.set("terminal:owner", "city", "Lisbon")
+
+    asyncio.run(set_fact())
     with LoopbackVendor("openai", ["fine"] * 3) as vendor:
         ask(tmp_path, vendor, "The heron is called Ada.")
         ask(tmp_path, vendor, "What is the heron called?")
@@ -96,6 +101,8 @@ def test_a_question_sees_nothing_of_earlier_ones_and_omega_nothing_of_memory(tmp
         one_shot = weft.Recipe.load("omega").one_shot("What is the heron called?")
 
     assert "Ada" not in first
+    assert "Lisbon" in first
+    assert "tools" not in vendor.requests[-1].payload
     assert json.loads(omega) == [
         {"role": message.role, "content": message.content} for message in one_shot.to_messages()
     ]
