@@ -37,7 +37,7 @@ was, before the error goes on."""
 LAZY_IMPORTS = {
     ("__init__.py", "_homes"): "pathlib",
     ("models.py", "make_provider"): "weft.providers.http",
-    ("channels/chat.py", "_prompt"): "prompt_toolkit.key_binding",
+    ("channels/chat.py", "_editor"): "weft.channels",
     ("compose.py", "make_servers"): "weft.channels.http",
     ("plugins.py", "_entry_points"): "importlib.metadata",
     ("gateway/feed.py", "_load"): "httpx",

@@ -103,6 +103,7 @@ class ContextSettings:
     history_tokens: int | None = None
     reserved_response_tokens: int | None = None
     max_messages: int | None = None
+    max_attachment_bytes: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

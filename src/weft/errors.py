@@ -128,7 +128,8 @@ class ChannelError(WeftError):
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name: the nearest known one, or the whole list."""
     names = sorted(known)
-    near = get_close_matches(wrong, names, n=1, cutoff=0.6)
+    same_letters = [name for name in names if sorted(name) == sorted(wrong)]
+    near = same_letters or get_close_matches(wrong, names, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
     return "known are " + ", ".join(names) + "." if names else "none is known."

@@ -1,13 +1,16 @@
 """An answer is drawn block by block while it comes, and nothing of it is lost."""
 
+import asyncio
 import io
 import re
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from screens import lines_on_screen
 from weft.channels import live_markdown
 from weft.channels.live_markdown import GrowingText, LastLines, split_complete
 
@@ -109,3 +112,30 @@ def test_lines_about_tools_are_shown_on_a_terminal_and_not_in_a_pipe() -> None:
             live_markdown.add("At six.")
         assert isinstance(out.file, io.StringIO)
         assert ("→ tide {}" in out.file.getvalue()) is terminal
+
+
+async def test_code_is_drawn_once_however_its_pieces_and_the_frames_of_the_screen_fall() -> None:
+    text = "Here:\n\n```python\ndef f(x):\n    return x\n```\n\nand\n\n```\nls\n```\n"
+    for size in range(1, 30):
+        out = Console(file=io.StringIO(), force_terminal=True, width=60, height=30, color_system=None)
+        before = threading.active_count()
+        with GrowingText(out) as growing:
+            assert threading.active_count() == before, "only the event loop draws"
+            for start in range(0, len(text), size):
+                growing.add(text[start : start + size])
+                await asyncio.sleep(0)
+        assert isinstance(out.file, io.StringIO)
+        lines = [line.strip() for line in lines_on_screen(out.file.getvalue()) if line.strip()]
+        assert lines == ["Here:", "def f(x):", "return x", "and", "ls"]
+
+
+async def test_the_spinner_moves_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_markdown, "_FRAME_SECONDS", 0)
+    out = Console(file=io.StringIO(), force_terminal=True, width=60, height=30, color_system=None)
+    assert isinstance(out.file, io.StringIO)
+
+    with GrowingText(out):
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    assert out.file.getvalue().count("thinking") > 3

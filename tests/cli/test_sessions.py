@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import weft
+from weft.types.secret import fingerprint
 
 Done = subprocess.CompletedProcess[str]
 
@@ -54,7 +59,7 @@ def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     unknown = _run(tmp_path, "sessions", "show", "gone")
     nothing = _run(tmp_path, "search", "marlin")
 
-    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "no session 'gone'" in unknown.stderr
     assert nothing.stdout == "Nothing was found.\n"
 
@@ -132,3 +137,90 @@ def test_everything_goes_into_a_folder_and_back(tmp_path: Path) -> None:
     assert (twice.returncode, taken.returncode) == (1, 1)
     assert "import into a new one" in twice.stderr
     assert "name a new folder" in taken.stderr
+
+
+def test_a_session_is_named_by_the_first_characters_of_its_id(tmp_path: Path) -> None:
+    first, second = (_run(tmp_path, "sessions", "new").stdout.strip() for _ in range(2))
+    _talk(tmp_path, first)
+    short = next(first[:n] for n in range(4, 30) if not second.startswith(first[:n]))
+
+    assert "marlin" in _run(tmp_path, "sessions", "show", short).stdout
+    assert "marlin" in _run(tmp_path, "sessions", "export", short).stdout
+    several = _run(tmp_path, "sessions", "show", first[:4])
+    assert several.returncode == 2
+    assert f"Several sessions begin with '{first[:4]}'" in several.stderr
+    assert first in several.stderr
+    assert second in several.stderr
+    too_short = _run(tmp_path, "sessions", "show", first[:3])
+    assert too_short.returncode == 2
+    assert "at least 4 characters" in too_short.stderr
+
+
+def test_a_conversation_has_the_title_of_its_first_line_or_its_own(tmp_path: Path) -> None:
+    session = _run(tmp_path, "sessions", "new").stdout.strip()
+    _talk(tmp_path, session)
+    assert "Where is the marlin?" in _run(tmp_path, "sessions", "list").stdout
+
+    assert _run(tmp_path, "sessions", "rename", session, "Fish\x1b[2J\nand ships").returncode == 0
+
+    shown = _run(tmp_path, "sessions", "list").stdout
+    assert "Fish" in shown
+    assert "marlin" not in shown
+    assert "\x1b" not in shown
+    assert json.loads(_run(tmp_path, "sessions", "list", "--json").stdout)[0]["title"].startswith("Fish")
+
+
+def test_a_deleted_conversation_leaves_nothing_but_a_fingerprint(
+    tmp_path: Path, sql: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    session = _run(tmp_path, "sessions", "new").stdout.strip()
+    _talk(tmp_path, session)
+
+    refused = _run(tmp_path, "sessions", "delete", session)
+    done = _run(tmp_path, "sessions", "delete", session, "--yes")
+
+    assert refused.returncode == 2
+    assert "add --yes" in refused.stderr
+    assert (done.returncode, done.stdout) == (0, "Deleted, with 2 messages.\n")
+    assert _run(tmp_path, "sessions", "list").stdout == "There are no conversations yet.\n"
+    assert _run(tmp_path, "search", "marlin").stdout == "Nothing was found.\n"
+    assert b"marlin" not in b"".join(file.read_bytes() for file in tmp_path.glob("weft.db*"))
+    assert sql("select fingerprint, places from purges") == [(fingerprint(session), 2)]
+
+
+def test_deleting_asks_a_person_first(tmp_path: Path) -> None:
+    session = _run(tmp_path, "sessions", "new").stdout.strip()
+    for answer, left in (("n", 1), ("y", 0)):
+        ours, theirs = os.openpty()
+        os.write(ours, f"{answer}\n".encode())
+        command = [sys.executable, "-m", "weft", "sessions", "delete", session]
+        done = subprocess.run(
+            command, stdin=theirs, capture_output=True, env={"WEFT_HOME": str(tmp_path)}, check=False
+        )
+        os.close(ours)
+        os.close(theirs)
+        assert b"for good?" in done.stdout
+        assert len(json.loads(_run(tmp_path, "sessions", "list", "--json").stdout)) == left
+
+
+async def test_deleting_takes_everything_of_a_session_and_nothing_of_another(store: weft.Store) -> None:
+    for name in ("one", "two"):
+        model = weft.ScriptedProvider([f"the {name} answer"])
+        app = await weft.connect(provider=model, store=store)
+        await app.ask(f"the {name} question", session=name)
+        await app.close()
+    sessions = {one.conversation: one for one in await store.sessions.list()}
+    await store.summaries.add("app", "owner", "a summary of one", session_id=sessions["one"].id)
+    await store.facts.set("app:owner", "city", "Lisbon", source=(sessions["one"].id, 1))
+
+    assert await store.sessions.delete(sessions["one"].id) == 2
+
+    assert [one.id for one in await store.sessions.list()] == [sessions["two"].id]
+    assert [m.content for m in await store.messages.all(sessions["two"].id)] == [
+        "the two question",
+        "the two answer",
+    ]
+    assert list(await store.summaries.recent("app", "owner")) == []
+    assert await store.facts.get("app:owner", "city") == "Lisbon", "a fact is forgotten by its own command"
+    with pytest.raises(weft.StoreError, match="no session"):
+        await store.sessions.delete(sessions["one"].id)

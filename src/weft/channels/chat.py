@@ -13,17 +13,22 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, nullcontext, suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from types import ModuleType
 
 from rich.console import Console
 from rich.markup import escape
 
+from weft.channels.attachments import missing_files, named_files, read_attachment, with_attachments
+from weft.channels.completions import Completions
 from weft.channels.live_markdown import GrowingText, drawn
 from weft.channels.terminal import show_notice
 from weft.errors import WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import take_reminders
+from weft.gateway.commands import is_command
+from weft.gateway.waiting import pause
 from weft.types.escape import printable
 from weft.types.message import ToolCall
 from weft.types.reply import Done, Event, Reading, TextDelta, ToolFinished, ToolStarted
@@ -31,6 +36,9 @@ from weft.types.request import TurnRequest
 
 LEAVE = frozenset({"/quit", "/exit"})
 LEAVE_HELP = "\n- `/quit` leaves; so does Ctrl-D."
+EMPTY_ANSWER = "The model gave an empty answer: ask again, or choose another model with `/model`."
+_LOOK_SECONDS = 1.0
+"""How often the reminders are looked at while a person types nothing."""
 _SHOWN = 100
 _CHUNK_BYTES = 65_536
 
@@ -48,73 +56,109 @@ class TerminalConsent:
             with self.growing.paused() if self.growing else nullcontext():
                 show(question, self._out)
                 try:  # Ctrl-C stops the answer and its question
-                    answer: str = await _prompt(()).prompt_async("yes or no › ", handle_sigint=False)
+                    answer: str = (
+                        await _editor().make_prompt().prompt_async("yes or no › ", handle_sigint=False)
+                    )
                 except (KeyboardInterrupt, EOFError):
                     return False
         return answer.strip().lower() in ("y", "yes", "/yes")
 
 
+@dataclass(slots=True)
 class Chat:
     """One conversation at a terminal, or with a program at the other end of a pipe."""
 
-    def __init__(
-        self,
-        assistant: Assistant,
-        request: TurnRequest,
-        out: Console,
-        err: Console,
-        consent: TerminalConsent | None = None,
-    ) -> None:
-        self._assistant, self._request = assistant, request
-        self._out, self._err, self._consent = out, err, consent
+    assistant: Assistant
+    request: TurnRequest
+    out: Console
+    err: Console
+    consent: TerminalConsent | None = None
+    max_attachment_bytes: int = 1_000_000
 
     async def run(self, lines: AsyncIterator[str]) -> int:
         """Answer every line until there are no more. Returns how many could not be answered."""
         failed = 0
         await self._remind()
-        async for line in lines:
+        while (line := await self._next(lines)) is not None:
             text = line.strip()
             if text in LEAVE:
                 break
             if not text:
                 continue
             try:
-                await _stoppable(self._answer(text), self._out)
+                await _stoppable(self._answer(text), self.out)
             except WeftError as error:
                 failed += 1
                 self._complain(str(error))
             await self._remind()
         return failed
 
+    async def _next(self, lines: AsyncIterator[str]) -> str | None:
+        """Return the next line, if there is one. Reminders that become due meanwhile are shown."""
+        stopped = asyncio.Event()
+        reminding = asyncio.create_task(self._remind_until(stopped))
+        try:
+            return await anext(lines, None)
+        finally:  # not cancelled, since a reminder that is taken must be shown
+            stopped.set()
+            await reminding
+
     async def _answer(self, text: str) -> None:
         """Send a message and show its answer as it comes; go on in the session of that answer."""
-        notice = ""
-        with GrowingText(self._out) as growing:
-            if self._consent is not None:
-                self._consent.growing = growing
-            async with aclosing(self._assistant.handle(replace(self._request, text=text))) as events:
+        request, is_empty, notice = self._with_files(text), False, ""
+        with GrowingText(self.out) as growing:
+            if self.consent is not None:
+                self.consent.growing = growing
+            async with aclosing(self.assistant.handle(request)) as events:
                 async for event in events:
                     if isinstance(event, Done):
-                        self._request = replace(self._request, session=event.reply.session_id)
-                        notice = event.reply.notice
+                        self.request = replace(self.request, session=event.reply.session_id)
+                        is_empty, notice = not event.reply.text.strip(), event.reply.notice
                     _show_event(event, growing)
             if text.lower() == "/help":
                 growing.add(LEAVE_HELP)
+        if is_empty:
+            self._complain(EMPTY_ANSWER)
         if notice:
-            show_notice(notice, self._out if self._out.is_terminal else self._err)
+            show_notice(notice, self.out if self.out.is_terminal else self.err)
+
+    def _with_files(self, text: str) -> TurnRequest:
+        """Return the request for a line, with the files that it names as `@path`.
+
+        Raises:
+            ConfigError: a file cannot be attached.
+        """
+        request = replace(self.request, text=text)
+        if is_command(text):
+            return request
+        for name in missing_files(text):
+            self._complain(f"There is no file {name!r}, so only its name is sent.")
+        paths = named_files(text)
+        files = [read_attachment(path, max_bytes=self.max_attachment_bytes) for path in paths]
+        return with_attachments(request, files)
 
     def _complain(self, error: str) -> None:
         sentence = escape(printable(error))
-        if self._out.is_terminal:
-            self._out.print(f"[red]{sentence}[/]")
+        if self.out.is_terminal:
+            self.out.print(f"[red]{sentence}[/]")
         else:
-            self._err.print(f"weft: {sentence}", soft_wrap=True)
+            self.err.print(f"weft: {sentence}", soft_wrap=True)
+
+    async def _remind_until(self, stopped: asyncio.Event) -> None:
+        await pause(stopped, _LOOK_SECONDS)
+        while not stopped.is_set():
+            await self._remind()
+            await pause(stopped, _LOOK_SECONDS)
 
     async def _remind(self) -> None:
         """Show the reminders that are due. A program that reads a pipe gets them apart from the answers."""
-        store = await self._assistant.store.get()
-        for text in await take_reminders(store, self._request.caller.channel):
-            show(text, self._out if self._out.is_terminal else self._err)
+        store = await self.assistant.store.get()
+        for text in await take_reminders(store, self.request.caller.channel):
+            draw = partial(show, text, self.out if self.out.is_terminal else self.err)
+            if self.consent is None:
+                draw()
+            else:
+                await _editor().print_above(draw)
 
 
 def _show_event(event: Event, growing: GrowingText) -> None:
@@ -190,10 +234,11 @@ async def _read(handle: int) -> bytes:
     return await read
 
 
-async def typed_lines(history: Sequence[str], out: Console) -> AsyncIterator[str]:
+async def typed_lines(history: Sequence[str], out: Console, completions: Completions) -> AsyncIterator[str]:
     """Yield what a person types, with line editing, several lines, and their history at the arrow keys."""
-    session = _prompt(history)
-    out.print("[dim]Enter sends, Alt-Enter begins a new line, Ctrl-C stops an answer, Ctrl-D leaves.[/]")
+    session = _editor().make_prompt(history, completions)
+    keys = "Enter sends, Alt-Enter begins a new line, Tab completes, Ctrl-C stops an answer, Ctrl-D leaves."
+    out.print(f"[dim]{keys}[/]")
     while True:
         try:
             yield await session.prompt_async("› ")
@@ -203,16 +248,7 @@ async def typed_lines(history: Sequence[str], out: Console) -> AsyncIterator[str
             return
 
 
-def _prompt(lines: Sequence[str]) -> Any:
-    from prompt_toolkit import PromptSession  # noqa: PLC0415 - only a person who types needs an editor
-    from prompt_toolkit.history import InMemoryHistory  # noqa: PLC0415
-    from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
+def _editor() -> ModuleType:
+    from weft.channels import prompt  # noqa: PLC0415 - only a person who types needs an editor
 
-    keys = KeyBindings()
-
-    @keys.add("escape", "enter")
-    def new_line(event: Any) -> None:
-        event.current_buffer.insert_text("\n")
-
-    history = InMemoryHistory(list(lines))
-    return PromptSession(history=history, key_bindings=keys, prompt_continuation="  ")
+    return prompt

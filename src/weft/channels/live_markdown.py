@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from html import unescape
 from types import TracebackType
@@ -19,6 +21,7 @@ from rich.text import Text
 
 from weft.types.escape import printable
 
+_FRAME_SECONDS = 1 / 12
 _ENTITY = re.compile(r"&#\w{1,8};")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
@@ -96,25 +99,26 @@ class LastLines:
 
 
 class GrowingText:
-    """Shows an answer while it comes. A pipe gets the plain text, without marks of ours."""
+    """Shows an answer while it comes. A pipe gets the plain text, without marks of ours.
+
+    The screen is drawn by the event loop alone: rich's own thread would draw between two lines of ours, and
+    leave behind what it drew.
+    """
 
     def __init__(self, out: Console) -> None:
         self._out, self._blocks, self._wrote, self._drew = out, _Blocks(), False, False
         self._live: Live | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
         if self._out.is_terminal:
-            self._live = Live(console=self._out, transient=True, refresh_per_second=12)
-            self._live.start()
-            self.wait("thinking")
+            self._start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.update(Text(""))
-            self._live.stop()
+        self._stop()
         self._flush(self._blocks.take())
         if self._wrote and not self._out.is_terminal:
             self._out.file.write("\n")
@@ -123,18 +127,13 @@ class GrowingText:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the screen to a prompt; the answer so far stands above it."""
+        self._stop()
         self._flush(self._blocks.take())
-        if self._live is None:
-            yield
-            return
-        self._live.update(Text(""))
-        self._live.stop()
         try:
             yield
         finally:
-            self._live = Live(console=self._out, transient=True, refresh_per_second=12)
-            self._live.start()
-            self.wait("thinking")
+            if self._live is not None:
+                self._start()
 
     def wait(self, what: str) -> None:
         """Show a spinner with a note while there is no text."""
@@ -147,17 +146,42 @@ class GrowingText:
             self._out.file.write(text)
             self._out.file.flush()
             return
-        self._flush(self._blocks.add(printable(text)))
-        self._live.update(LastLines(self._blocks.rest))
+        complete = self._blocks.add(printable(text))
+        self._live.update(LastLines(self._blocks.rest), refresh=bool(complete))
+        self._flush(complete)
 
     def line(self, text: str, *, mark: str) -> None:
         """Print a line of ours between pieces of the answer. A pipe does not get it."""
         if self._live is None:
             return
-        self._flush(self._blocks.take())
+        rest = self._blocks.take()
+        self._live.update(Text(""), refresh=True)
+        self._flush(rest)
         self._drew = False
         self._live.console.print(f"[dim]{mark} {escape(printable(text))}[/]", soft_wrap=False)
         self.wait("thinking")
+
+    def _start(self) -> None:
+        is_seen = (
+            sys.stderr.isatty()
+        )  # a file gets what is written to stderr, a screen gets it above the answer
+        self._live = Live(console=self._out, transient=True, auto_refresh=False, redirect_stderr=is_seen)
+        self._live.start()
+        self.wait("thinking")
+        self._tick()
+
+    def _tick(self) -> None:
+        if self._live is not None:
+            self._live.refresh()
+            with suppress(RuntimeError):  # no loop runs, so nothing moves
+                self._timer = asyncio.get_running_loop().call_later(_FRAME_SECONDS, self._tick)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._live is not None:
+            self._live.update(Text(""))
+            self._live.stop()
 
     def _flush(self, text: str) -> None:
         if self._out.is_terminal and text.strip():

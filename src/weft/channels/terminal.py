@@ -34,6 +34,8 @@ LAYER_COLOURS = {
     "framing": "bright_black",
 }
 _BAR_WIDTH = 28
+_NARROW = 80
+"""Below this width a receipt has no bars, so that its numbers and names have room."""
 
 
 async def show_answer(events: AsyncGenerator[Event], out: Console, err: Console) -> Reply | None:
@@ -57,7 +59,9 @@ async def show_answer(events: AsyncGenerator[Event], out: Console, err: Console)
                         out.file.flush()
                     case Done(reply):
                         progress.stop()
-    if reply is not None and not reply.text.endswith("\n"):
+    if reply is not None and not reply.text.strip():
+        err.print("weft: The model gave an empty answer: ask again, or choose another model.", soft_wrap=True)
+    elif reply is not None and not reply.text.endswith("\n"):
         out.file.write("\n")
     if reply is not None and reply.notice:
         show_notice(reply.notice, err)
@@ -72,7 +76,7 @@ def show_notice(text: str, out: Console) -> None:
 def show_receipt(receipt: Receipt, out: Console) -> None:
     """Print a receipt: a bar per layer, what was left out and why, and who was asked."""
     out.print(_headline(receipt))
-    out.print(_layers(receipt))
+    out.print(_layers(receipt, out.width))
     if receipt.dropped:
         out.print(_dropped(receipt.dropped))
     for error in receipt.errors:
@@ -101,26 +105,29 @@ def _headline(receipt: Receipt) -> Text:
     return line
 
 
-def _layers(receipt: Receipt) -> Table:
-    """Make one row per layer: a bar relative to the largest, its tokens, and its titles."""
+def _layers(receipt: Receipt, width: int) -> Table:
+    """Make one row per layer: a bar of its share of the limit where there is room, its tokens, its titles."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, width=_BAR_WIDTH)
-    table.add_column(justify="right", no_wrap=True)
+    has_bar, by_layer = width >= _NARROW, receipt.by_layer
+    table.add_column(no_wrap=True, min_width=max(map(len, by_layer), default=0))
+    if has_bar:
+        table.add_column(no_wrap=True, min_width=_BAR_WIDTH)
+    numbers = [len(f"{tokens:,}") for tokens in by_layer.values()]
+    table.add_column(justify="right", no_wrap=True, min_width=max(numbers, default=0))
     table.add_column(ratio=1, overflow="ellipsis", no_wrap=True)
-    by_layer = receipt.by_layer
-    largest = max(by_layer.values(), default=0) or 1
     for layer, tokens in by_layer.items():
         colour = LAYER_COLOURS.get(layer, "white")
-        filled = round(tokens / largest * _BAR_WIDTH) or (1 if tokens else 0)
+        filled = min(round(tokens / (receipt.limit or tokens or 1) * _BAR_WIDTH), _BAR_WIDTH)
         bar = Text("█" * filled, style=colour) + Text("░" * (_BAR_WIDTH - filled), style="dim")
-        titles = ", ".join(item.title for item in receipt.kept if item.layer == layer)
-        table.add_row(Text(layer, style=colour), bar, f"{tokens:,}", Text(printable(titles), style="dim"))
+        titles = Text(printable(", ".join(i.title for i in receipt.kept if i.layer == layer)), style="dim")
+        table.add_row(Text(layer, style=colour), *((bar,) if has_bar else ()), f"{tokens:,}", titles)
     return table
 
 
 def _dropped(items: tuple[ReceiptItem, ...]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for is_number in (False, True, False):
+        table.add_column(no_wrap=is_number, justify="right" if is_number else "left")
     for item in items:
         what = Text.assemble(("left out ", "red"), printable(f"{item.layer}: {item.title}"))
         table.add_row(what, f"{item.tokens:,}", Text(printable(item.reason), style="dim"))

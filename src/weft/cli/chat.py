@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from weft.channels.chat import Chat, TerminalConsent, piped_lines, typed_lines
+from weft.channels.completions import Completions
+from weft.cli.models import model_names
 from weft.cli.options import (
     PERSON,
     ModelName,
@@ -22,6 +25,7 @@ from weft.cli.options import (
     run,
     settings,
 )
+from weft.cli.sessions import named_session
 from weft.compose import connect
 from weft.gateway.assistant import Assistant
 from weft.types.escape import printable
@@ -59,8 +63,14 @@ def chat(
             for turn in await assistant.interrupted(request.session):
                 text = escape(printable(turn.text))
                 err.print(f"[yellow]This was not answered, because the program ended:[/] {text}")
-            lines = typed_lines(await _greet(assistant, request.session), out) if is_typed else piped_lines()
-            return await Chat(assistant, request, out, err, consent).run(lines)
+            lines = piped_lines()
+            if is_typed:
+                completions = Completions(
+                    assistant=assistant, caller=caller, list_models=partial(model_names, config)
+                )
+                lines = typed_lines(await _greet(assistant, request.session), out, completions)
+            chat = Chat(assistant, request, out, err, consent, config.context.max_attachment_bytes)
+            return await chat.run(lines)
         finally:
             await assistant.close()
 
@@ -73,7 +83,7 @@ async def _session(assistant: Assistant, request: TurnRequest, session_id: str, 
     """Return the id of the session to talk in: a given one, a new one, or the one of last time."""
     store, rule = await assistant.store.get(), assistant.engine.builder.recipe.session
     if session_id:
-        session = await store.sessions.reopen(session_id, rule=rule)
+        session = await store.sessions.reopen((await named_session(store, session_id)).id, rule=rule)
     else:
         session = await assistant.engine.open_session(request)
     if new:

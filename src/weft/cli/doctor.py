@@ -23,7 +23,7 @@ from weft.providers.choose import Choice
 from weft.providers.discover import find_listed
 from weft.providers.local import INSTALL, unavailable
 from weft.sources.catalogue import check_sources
-from weft.store.base import BackupStatus
+from weft.store.backend import BackupStatus
 from weft.tools.skills import SkillTools
 from weft.workspace.files import FileReader, file_at, open_workspace
 from weft.workspace.skills import SkillLoader, Skills

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import signal
+import stat
 import sys
+from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -17,9 +21,10 @@ from weft.types.escape import printable
 
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
 COMMANDS = {
-    "ask": "Ask one question and get one answer; nothing is remembered.",
+    "ask": "Ask one question and get one answer; `-c` continues it, and nothing is learned from it.",
     "backup": "Copy everything that is kept to one file, while it is in use, and check the copy.",
     "chat": "Talk in the terminal; what is said is remembered.",
+    "completion": "Print a script that completes commands and options in bash, zsh or fish.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
@@ -35,7 +40,7 @@ COMMANDS = {
     "restore": "Put a backup in the place of the database; the old one is kept beside it.",
     "search": "Search all messages, blocks and notes that are kept.",
     "serve": "Stay on: answer on all channels of the settings, tell tasks, learn from what was said.",
-    "sessions": "List, read, export and import conversations, and begin new ones.",
+    "sessions": "List, read, rename, delete, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",
     "tasks": "List, add, change and cancel tasks, without a model.",
 }
@@ -51,7 +56,9 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        return typer.main.get_command(import_module(f"weft.cli.{module}").app)
+        command = import_module(f"weft.cli.{module}").app
+        command.rich_markup_mode = None  # plain help, in which a flag does not look like a value
+        return typer.main.get_command(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
@@ -68,6 +75,14 @@ class _Printable(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
+
+
+class _Stderr(logging.Handler):
+    """Writes to the stderr of the moment, since a spinner puts its own in the place of it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            sys.stderr.write(f"{self.format(record)}\n")
 
 
 app = typer.Typer(
@@ -98,7 +113,7 @@ def weft(
 
     Start with `weft demo`, then `weft init` and `weft ask "..."`.
     """
-    handler = logging.StreamHandler()
+    handler = _Stderr()
     handler.setFormatter(_Printable("%(name)s: %(message)s" if verbose else "weft: %(message)s"))
     if not verbose:
         # An optional file that is not there is no news at every call; `--explain` and `doctor` tell.
@@ -108,21 +123,51 @@ def weft(
 
 def main() -> None:
     """Run the command line; errors of ours become one line on stderr and their exit code."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        code = _run()
+        sys.stdout.flush()
     except WeftError as error:
-        _fail(str(error), error.exit_code)
+        code = _complain(str(error), error.exit_code)
     except BrokenPipeError:
-        # Nobody reads any more: say nothing, and let Python not try to flush either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 128 + signal.SIGPIPE  # nobody reads any more: say nothing
     except OSError as error:
-        _fail(f"The output cannot be written: {error.strerror}.", 1)
-
-
-def _fail(sentence: str, code: int) -> None:
-    typer.secho(f"weft: {printable(sentence)}", fg="red" if sys.stderr.isatty() else None, err=True)
+        if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(1).st_mode):
+            code = 128 + signal.SIGHUP  # the terminal was closed
+        else:
+            code = _complain(f"The output cannot be written: {error.strerror}.", 1)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of the interpreter has nothing to say
+    for stream in (sys.stdout, sys.stderr):
+        _abandon_unless_flushed(stream)
     sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        app()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # typer makes an exit code 1 of it
+            raise error.__context__ from None
+        return error.code if isinstance(error.code, int) else 0
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 0
+
+
+def _complain(sentence: str, code: int) -> int:
+    with suppress(OSError):  # a terminal that was closed
+        typer.secho(f"weft: {printable(sentence)}", fg="red" if sys.stderr.isatty() else None, err=True)
+    return code
+
+
+def _abandon_unless_flushed(stream: Any) -> None:
+    """Keep Python from flushing at its end, with a traceback, what could not be written now."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -18,7 +18,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, err, out, run, say, settings
+from weft.cli.options import AsJson, err, out, read_stdin, run, say, settings
 from weft.compose import make_embedder
 from weft.compose import open as open_store
 from weft.errors import ConfigError, StoreError, did_you_mean
@@ -100,7 +100,8 @@ def show(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
 def edit(
     label: Label,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="Without it your editor opens with the block.")
+        str | None,
+        typer.Argument(metavar="TEXT", help="`-` reads standard input; without it your editor opens."),
     ] = None,
     agent: Agent = DEFAULT_AGENT,
     kind: Annotated[BlockType, typer.Option("--type", help="For a new block.")] = BlockType.WORKING,
@@ -118,6 +119,8 @@ def edit(
         if text == before:
             out.print("Nothing was changed.")
             return
+    elif text == "-":
+        text = read_stdin()
 
     async def write(store: Store) -> None:
         if await store.memory.get_block(agent, label) is None:

@@ -99,6 +99,11 @@ async def _ask_all(config: Config) -> list[Listing]:
     return await asyncio.gather(*(list_models(name, why, config) for name, why in reachable(config)))
 
 
+async def model_names(config: Config) -> list[str]:
+    """Return the names of all models that can be asked, as `PROVIDER:MODEL`."""
+    return [f"{one.provider}:{model.id}" for one in await _ask_all(config) for model in one.models]
+
+
 def _show(listing: Listing) -> None:
     place = f" at {listing.address}" if listing.address else ""
     head = f"[bold]{safe(listing.provider)}[/]{safe(place)}"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import select
 import signal
+import stat
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -18,7 +21,7 @@ from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.sanitize import clean
 from weft.models import with_named_provider
-from weft.types.escape import printable
+from weft.types.escape import fenced, printable
 from weft.types.request import Caller
 
 T = TypeVar("T")
@@ -27,7 +30,7 @@ Text = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TEXT",
-        help="The message. `-`, or no text at all, reads standard input.",
+        help="The message. `-`, or no text at all, reads standard input; data in a pipe is added to it.",
         show_default=False,
     ),
 ]
@@ -52,6 +55,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program t
 PERSON = Caller(agent_id="weft", channel="terminal", sender_id="owner")
 """The person at the terminal: the owner."""
 
+STDIN_WAIT_SECONDS = 0.2
+"""How long a pipe at standard input may be silent before it is left out."""
+
 PIPED_WIDTH = 160
 """The width for a pipe: wide enough that no line is wrapped."""
 
@@ -71,13 +77,17 @@ def settings(**overrides: str | int | None) -> Config:
 def message(words: list[str] | None) -> str:
     """Return the message of the command line, cleaned; `-` stands for standard input.
 
+    Without `-`, what waits at standard input is quoted after the words.
+
     Raises:
         EmptyMessage: there is no text.
     """
     words = words or ["-"]
     if words == ["-"] and sys.stdin.isatty():
         err.print("[dim]Type the message; end it with Ctrl-D.[/]")
-    text = " ".join("\n\n" + _stdin() if word == "-" else word for word in words)
+    text = " ".join("\n\n" + read_stdin() if word == "-" else word for word in words)
+    if "-" not in words and (data := _waiting_stdin()).strip():
+        text = f"{text}\n\n{fenced(data)}"
     cleaned = clean(text.strip("\n"))
     for note in cleaned.notes:
         typer.echo(f"weft: {note}", err=True)
@@ -94,7 +104,23 @@ def safe(text: str) -> str:
     return escape(printable(text))
 
 
-def _stdin() -> str:
+def _waiting_stdin() -> str:
+    """Return all of standard input if it is a file, or a pipe where something comes at once.
+
+    A program may have inherited a pipe in which nobody ever writes, so a silent one is not waited for.
+    """
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        if not select.select([sys.stdin], [], [], STDIN_WAIT_SECONDS)[0]:
+            typer.echo("weft: nothing came on standard input, so it is not sent: add `-` to wait.", err=True)
+            return ""
+    elif not stat.S_ISREG(mode):
+        return ""
+    return read_stdin()
+
+
+def read_stdin() -> str:
+    """Read standard input to its end. What is not UTF-8 is replaced, with a note on stderr."""
     data = sys.stdin.buffer.read()
     try:
         return data.decode("utf-8")
@@ -118,6 +144,17 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         if not ended:
             raise
         raise typer.Exit(128 + ended[0]) from None
+    except BaseExceptionGroup as group:  # a task group wraps the error of an output that cannot be written
+        unwritten = _first_os_error(group)
+        if unwritten is None:
+            raise
+        raise unwritten from None
+
+
+def _first_os_error(error: BaseException) -> OSError | None:
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_first_os_error, error.exceptions)), None)
+    return error if isinstance(error, OSError) else None
 
 
 async def _until_ended(work: Coroutine[Any, Any, T], ended: list[int]) -> T:

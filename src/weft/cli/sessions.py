@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,10 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.cli.memory import with_store
-from weft.cli.options import AsJson, out, say, write
-from weft.errors import StoreError
+from weft.cli.options import AsJson, out, safe, say, write
+from weft.errors import ConfigError, StoreError
 from weft.memory.base import Store
-from weft.types.escape import printable
+from weft.types.escape import one_line, printable
 from weft.types.message import Message
 from weft.types.session import Session
 from weft.workspace.session_files import SessionFile, read_session, to_lines, to_miniclaw
@@ -23,8 +24,10 @@ from weft.workspace.session_files import SessionFile, read_session, to_lines, to
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="List, read, export and import conversations, and begin new ones.",
+    help="List, read, rename, delete, export and import conversations, and begin new ones.",
 )
+Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the first characters of one.")]
+_MIN_PREFIX, _LISTED, _TITLE_CHARS = 4, 5, 60
 
 
 @app.command("list")
@@ -38,6 +41,8 @@ def list_sessions(as_json: AsJson = False) -> None:
                 "channel": one.channel,
                 "conversation": one.conversation,
                 "sender": one.sender,
+                "title": one.title,
+                "created_at": str(one.created_at),
                 "active_at": str(one.active_at),
                 "closed": one.closed_at is not None,
             }
@@ -47,29 +52,83 @@ def list_sessions(as_json: AsJson = False) -> None:
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for one in sessions:
-        who = escape(printable(f"{one.channel} {one.conversation} {one.sender}"))
+        who = safe(f"{one.channel} {one.conversation} {one.sender}")
         state = "[dim]closed[/]" if one.closed_at else "[green]open[/]"
-        table.add_row(f"[bold]{escape(one.id)}[/]", who, f"{one.active_at:%Y-%m-%d %H:%M}", state)
+        title = safe(one_line(one.title)[:_TITLE_CHARS])
+        table.add_row(f"[bold]{safe(one.id)}[/]", f"{one.active_at:%Y-%m-%d %H:%M}", state, who, title)
     out.print(table if table.row_count else "There are no conversations yet.")
+
+
+async def named_session(store: Store, name: str) -> Session:
+    """Return the session with an id, or with the only id that begins so.
+
+    Raises:
+        ConfigError: there is none, or several.
+    """
+    if (session := await store.sessions.find(name)) is not None:
+        return session
+    if len(name) < _MIN_PREFIX:
+        raise ConfigError(
+            f"There is no session {name!r}: write at least {_MIN_PREFIX} characters of an id, "
+            "as `weft sessions list` shows them."
+        )
+    sessions = await store.sessions.list(prefix=name, limit=_LISTED + 1)
+    if not sessions:
+        raise ConfigError(f"There is no session {name!r}: `weft sessions list` shows them.")
+    if len(sessions) > 1:
+        ids = ", ".join(one.id for one in sessions[:_LISTED]) + ", ..." * (len(sessions) > _LISTED)
+        raise ConfigError(
+            f"Several sessions begin with {name!r}: write more of the one that you mean, {ids}."
+        )
+    return sessions[0]
 
 
 @app.command()
 def show(
-    session: Annotated[str, typer.Argument(metavar="ID")],
+    session: Id,
     last: Annotated[int, typer.Option("--last", min=1, help="Only so many messages.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Print the newest messages of a conversation, oldest first."""
 
     async def work(store: Store) -> list[Message]:
-        await store.sessions.get(session)
-        return await store.messages.newest(session, last)
+        return await store.messages.newest((await named_session(store, session)).id, last)
 
     messages = with_store(work)
     if as_json:
         typer.echo("[" + ", ".join(message.to_json() for message in messages) + "]")
         return
     say("\n\n".join(f"[{message.role}]\n{message.content}" for message in messages))
+
+
+@app.command()
+def rename(
+    session: Id,
+    title: Annotated[
+        str, typer.Argument(metavar="TITLE", help="An empty one is made from the first message.")
+    ],
+) -> None:
+    """Give a conversation a title."""
+
+    async def work(store: Store) -> None:
+        await store.sessions.rename((await named_session(store, session)).id, one_line(title))
+
+    with_store(work)
+
+
+@app.command()
+def delete(
+    session: Id, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+) -> None:
+    """Delete a conversation for good: its messages, their receipts, its summary and the index."""
+    if not yes and not sys.stdin.isatty():
+        raise ConfigError("Deleting cannot be taken back: add --yes if that is what you want.")
+    one = with_store(lambda store: named_session(store, session))
+    if not yes:
+        title = one_line(one.title)[:_TITLE_CHARS] or "without a title"
+        typer.confirm(f"Delete the conversation {one.id} ({printable(title)}) for good?", abort=True)
+    messages = with_store(lambda store: store.sessions.delete(one.id))
+    out.print(f"Deleted, with {messages} {'message' if messages == 1 else 'messages'}.")
 
 
 @app.command()
@@ -84,7 +143,7 @@ def new(
 
 @app.command()
 def export(
-    session: Annotated[str, typer.Argument(metavar="ID")],
+    session: Id,
     file: Annotated[str, typer.Argument(metavar="FILE", help="`-` is standard output.")] = "-",
     form: Annotated[
         Literal["weft", "miniclaw"],
@@ -94,7 +153,8 @@ def export(
     """Write a conversation to a file that `weft sessions import` reads."""
 
     async def work(store: Store) -> tuple[Session, list[Message]]:
-        return await store.sessions.get(session), await store.messages.all(session)
+        one = await named_session(store, session)
+        return one, await store.messages.all(one.id)
 
     held = with_store(work)
     text = (to_lines if form == "weft" else to_miniclaw)(*held)

@@ -29,7 +29,7 @@ from weft.types.request import OWNER, Address, Caller, TurnRequest
 from weft.types.session import OpenTurn, Session
 
 _MAX_CHOSEN = 1000
-"""Conversations whose chosen model is remembered while the program runs."""
+"""Conversations whose chosen model and recipe are remembered while the program runs."""
 
 
 class Assistant:
@@ -42,7 +42,7 @@ class Assistant:
     def __init__(self, engine: Engine, settings: GatewaySettings | None = None) -> None:
         self.engine, self.lanes = engine, Lanes(settings or GatewaySettings())
         self.allowed: dict[str, Collection[str]] = {}
-        self._chosen: dict[Address, Provider] = {}
+        self._chosen: dict[Address, tuple[Provider, str]] = {}
 
     @property
     def store(self) -> LazyStore:
@@ -76,7 +76,8 @@ class Assistant:
                         yield event
                     return
             async with self.lanes.turn(request.caller.session_id):
-                provider = provider or self._chosen.get(request.caller.address)
+                chosen, recipe = self._chosen.get(request.caller.address, (None, ""))
+                provider, request = provider or chosen, replace(request, recipe=request.recipe or recipe)
                 turn = self._turn(request, provider, admission.lane, safe.notes)
                 async with aclosing(turn) as events:
                     async for event in events:
@@ -139,16 +140,16 @@ class Assistant:
         await self.engine.close()
 
     async def _command(self, request: TurnRequest, session: Session) -> Reply:
-        """Run a command. The model that one chooses answers in this conversation from now on."""
+        """Run a command. The model and the recipe that one chooses are used here from now on."""
         address = request.caller.address
-        provider = self._chosen.get(address, self.engine.provider)
+        provider, recipe = self._chosen.get(address, (self.engine.provider, request.recipe))
         conversation = Conversation(
-            engine=self.engine, caller=request.caller, session=session, provider=provider
+            engine=self.engine, caller=request.caller, session=session, provider=provider, recipe=recipe
         )
         text = await run_command(conversation, request.text)
-        if conversation.provider is not provider:
+        if (conversation.provider, conversation.recipe) != (provider, recipe):
             self._chosen.pop(address, None)
-            self._chosen[address] = conversation.provider
+            self._chosen[address] = conversation.provider, conversation.recipe
             if len(self._chosen) > _MAX_CHOSEN:
                 del self._chosen[next(iter(self._chosen))]
         return Reply(text=text, session_id=conversation.session.id)

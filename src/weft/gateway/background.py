@@ -29,7 +29,7 @@ _PAUSES = (60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, *(86_400,) * 6)
 class LearnSettings:
     """Whether idle sessions are learned from, after how long a silence, and how often to look.
 
-    The embedded model is too small to be trusted with summaries and facts, so that it learns only if asked to.
+    The embedded model is too small to be trusted with summaries and facts: it learns only if that is set.
     """
 
     enabled: bool = True

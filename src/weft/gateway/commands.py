@@ -20,9 +20,12 @@ from weft.gateway.memory_commands import (
     undo_memory,
 )
 from weft.providers.base import describe
+from weft.types.escape import fenced, one_line
 from weft.types.receipt import Receipt
+from weft.types.recipe import packaged
 
 _NEXT = "(your next message)"
+_TITLE_CHARS, _MIN_PREFIX, _COUNTED = 60, 4, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ async def _new(conversation: Conversation, rest: str) -> str:
 async def _context(conversation: Conversation, rest: str) -> str:
     context = await conversation.context(_NEXT)
     if rest == "full":
-        return f"```\n{context.to_prompt_string()}\n```"
+        return fenced(context.to_prompt_string())
     if rest:
         raise ConfigError(f"`/context` does not know {rest!r}: it takes `full`, or nothing.")
     return _table(context.receipt) if context.receipt else "There is no receipt."
@@ -88,9 +91,36 @@ async def _model(conversation: Conversation, rest: str) -> str:
 
 
 async def _recipe(conversation: Conversation, rest: str) -> str:
-    recipe = conversation.engine.builder.recipe
+    if rest:
+        known = {*packaged(), conversation.engine.builder.recipe.name}
+        if rest not in known:  # the name of a file comes only from the command line
+            raise ConfigError(f"There is no recipe {rest!r} here: {did_you_mean(rest, known)}")
+        conversation.engine.builder_named(rest)
+        conversation.recipe = rest
+    recipe = conversation.engine.builder_named(conversation.recipe).recipe
     layers = ", ".join(dict.fromkeys(layer.source for layer in recipe.layers))
     return f"**{recipe.name}**: {recipe.description}\n\nIts layers: {layers}."
+
+
+async def _resume(conversation: Conversation, rest: str) -> str:
+    sessions = await conversation.sessions()
+    if not rest:
+        lines = [
+            f"{number}. **{one_line(one.title)[:_TITLE_CHARS] or '(nothing said yet)'}** "
+            f"{one.active_at:%Y-%m-%d %H:%M} `{one.id}`"
+            for number, one in enumerate(sessions, 1)
+        ]
+        return "\n".join((*lines, "", "`/resume NUMBER` continues one of them."))
+    by_number = {str(number): one for number, one in enumerate(sessions, 1)}
+    matches = [one for one in sessions if len(rest) >= _MIN_PREFIX and one.id.startswith(rest)]
+    session = by_number.get(rest) or (matches[0] if len(matches) == 1 else None)
+    if session is None:
+        which = "Several sessions begin" if matches else "No session of yours begins"
+        raise ConfigError(f"{which} with {rest!r}: `/resume` lists them.")
+    await conversation.resume(session)
+    count = len(await conversation.newest(_COUNTED))
+    messages = "1 message" if count == 1 else f"{count}{'+' * (count == _COUNTED)} messages"
+    return f"**{one_line(session.title)[:_TITLE_CHARS]}** goes on, with {messages} so far."
 
 
 async def _tools(conversation: Conversation, rest: str) -> str:
@@ -127,12 +157,13 @@ def _cell(text: str) -> str:
 COMMANDS = {
     "help": Command("lists the commands.", _help),
     "new": Command("begins a new session; the old one stays in the log.", _new),
+    "resume": Command("lists your earlier sessions; `/resume NUMBER` continues one.", _resume),
     "context": Command("shows what the model sees, by layer and tokens; `full` shows the text.", _context),
     "receipt": Command("shows what the last answer was made from.", _receipt),
     "model": Command("says who answers, or changes it: `/model ollama:llama3.2`.", _model),
     "tools": Command("lists the tools that the model can call.", _tools),
     "skills": Command("lists what the assistant knows how to do.", show_skills),
-    "recipe": Command("says by which recipe contexts are built.", _recipe),
+    "recipe": Command("says by which recipe contexts are built, or changes it: `/recipe NAME`.", _recipe),
     "status": Command("says where the conversation is.", show_status),
     "memory": Command("lists the memory blocks; `/memory LABEL` shows one.", show_memory),
     "undo": Command("takes the last change of memory back; `/undo LABEL` that of one block.", undo_memory),

@@ -66,6 +66,10 @@ class Engine:
         Raises:
             ConfigError: there is no such recipe or model.
         """
+        if request.one_off:
+            caller = replace(request.caller, session_id="")
+            turn = await self.turn(replace(request, one_off=False, session="", caller=caller), provider)
+            return replace(turn, request=request, turns=(await self.store.get()).turns)
         store = await self._store(request, create=True)
         await self._create_blocks(request, store)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
@@ -132,7 +136,7 @@ class Engine:
         )
 
     def has_memory_tools(self, request: TurnRequest) -> bool:
-        return "memory" in self._builder_for(request).recipe.tools.builtin
+        return "memory" in self.builder_named(request.recipe).recipe.tools.builtin
 
     async def remember(self, caller: Caller, text: str) -> str:
         """Add a line to the caller's notes, for a model that cannot do it. Returns a few words about it."""
@@ -169,7 +173,7 @@ class Engine:
 
     def _plain_turn(self, request: TurnRequest, store: Store | None, provider: Provider) -> Turn:
         """Put a turn together: memory where there is some, a place in the log with a session."""
-        caller, builder, tools = request.caller, self._builder_for(request), self.tools
+        caller, builder, tools = request.caller, self.builder_named(request.recipe), self.tools
         if store is not None:
             builder = builder.with_store(store).with_activity(store.activity)
             tools = tools.joined(self._builtin_for(store, builder.recipe)) if request.session else tools
@@ -194,13 +198,18 @@ class Engine:
             turns=store.turns if store is not None and request.session else None,
         )
 
-    def _builder_for(self, request: TurnRequest) -> ContextBuilder:
+    def builder_named(self, recipe: str) -> ContextBuilder:
+        """Return the builder of a recipe; without a name, that of the settings.
+
+        Raises:
+            ConfigError: there is no such recipe.
+        """
         own = self.builder.recipe.name
-        if request.recipe in ("", own):
+        if recipe in ("", own):
             return self.builder
         if self.find_builder is None:
             raise ConfigError(f"This assistant has the recipe {own!r} and no other: leave it out.")
-        return self.find_builder(request.recipe)
+        return self.find_builder(recipe)
 
     def _provider_for(self, request: TurnRequest) -> Provider:
         if request.model and request.model not in self.models:
@@ -226,7 +235,7 @@ class Engine:
         """Return the store: created for a session, only read where the recipe wants its memory."""
         if request.session and create:
             return await self.store.get()
-        reads = request.session or self._builder_for(request).recipe.ask == "layers"
+        reads = request.session or self.builder_named(request.recipe).recipe.ask == "layers"
         return await self.store.find() if reads else None
 
     async def _model(self, store: Store | None, provider: Provider) -> ModelInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.errors import StoreError
 from weft.gateway.conversation import Conversation
 from weft.tools.tasks import line
-from weft.types.escape import one_line
+from weft.types.escape import fenced, one_line
 from weft.types.memory import Fact, Permission
 
 _SHOWN = 60
@@ -36,7 +36,7 @@ async def show_memory(conversation: Conversation, rest: str) -> str:
         text = await store.memory.get_rendered_content(agent, rest)
         if text is None:
             raise StoreError(f"There is no block {rest!r}: `/memory` lists them.")
-        return text or "(empty)"
+        return fenced(text) if text else "(empty)"
     blocks = await store.memory.rendered_blocks(agent)
     lines = [
         f"- **{one_line(block.label)}** ({block.block_type}, {len(block.content)} characters): "

@@ -11,7 +11,7 @@ import shutil
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.errors import ProviderError
@@ -46,7 +46,7 @@ class ClaudeCode:
 
     def __init__(self, settings: ClaudeCodeSettings, info: ModelInfo) -> None:
         self._settings = settings
-        self.info = info
+        self.info = replace(info, takes_pictures=False)
         self._running: set[_Child] = set()
         self._closed = False
 

@@ -75,7 +75,9 @@ class LocalProvider:
         self._path = find_weights(self._settings) or Path()
         name = self._path.stem.removesuffix(".Q4_1")
         window = self._settings.window_tokens // 2
-        self.info = ModelInfo(id=name, provider="local", max_tokens=window, calls_tools=False)
+        self.info = ModelInfo(
+            id=name, provider="local", max_tokens=window, calls_tools=False, takes_pictures=False
+        )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weft-local")
         self._server: Any = None
         self._socket = ""

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from weft.store.base import (
     Activity,
     Archive,
-    BackupProgress,
-    BackupStatus,
     BlockRows,
     Blocks,
     MaskedBlock,
@@ -37,6 +37,18 @@ from weft.store.people import (
     Tasks,
 )
 from weft.types.memory import Remembered
+
+BackupProgress = Callable[[int, int], None]
+"""A function that is called from time to time with the pages copied, and the number of all pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupStatus:
+    """The newest backup, if one was made, and whether there is anything to lose."""
+
+    at: datetime | None
+    path: str
+    has_messages: bool
 
 
 class ContextStore(Protocol):

@@ -99,19 +99,6 @@ It may be called twice.
 """
 
 
-BackupProgress = Callable[[int, int], None]
-"""A function that is called from time to time with the pages copied, and the number of all pages."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupStatus:
-    """The newest backup, if one was made, and whether there is anything to lose."""
-
-    at: datetime | None
-    path: str
-    has_messages: bool
-
-
 class MessageLog(Protocol):
     """Conversations: append-only, each message counted once when it is written."""
 
@@ -165,11 +152,21 @@ class Sessions(Protocol):
     ) -> Session | None:
         """Return the open session of this conversation, if there is one and it was not idle."""
 
-    async def list(self, *, limit: int = ...) -> Sequence[Session]:
-        """Return sessions, the one last used first."""
+    async def list(self, *, limit: int = ..., prefix: str = "") -> Sequence[Session]:
+        """Return sessions with their titles, the one last used first, whose ids begin with the prefix."""
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raises StoreError if there is none of that id."""
+
+    async def delete(self, session_id: str) -> int:
+        """Delete a session with everything in it but the fingerprint of its id. Returns how many messages.
+
+        Raises:
+            StoreError: there is none of that id, or a turn runs in it.
+        """
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> Sequence[Session]:
-        """Return sessions with messages, not used since `before`, that have no summary yet; oldest first.
+        """Return sessions to learn from: idle since `before`, no summary yet, not one-off; oldest first.
 
         A session whose learning was postponed is left out until then.
         """

@@ -51,7 +51,9 @@ class Journal:
     async def begin(self) -> None:
         """Store the message before anything is done with it."""
         request, now = self.request, datetime.now(UTC)
-        self.message = Message(role="user", content=request.text, timestamp=now, origin=request.origin)
+        self.message = Message(
+            role="user", content=request.text, timestamp=now, origin=request.origin, parts=request.parts
+        )
         if self.turns is not None:
             begun = self.turns.begin(
                 request.caller.session_id,

@@ -214,9 +214,14 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
     context = await builder.with_model_info(model).build(turn.request.text)
     # Only a model that is not the provider's own is named in the context; the receipt names every one.
     context = replace(context, model=model.id if model.id != turn.provider.info.id else None)
+    notes = (*turn.request.notes, *turn.notes)
+    if turn.request.parts and model.takes_pictures:
+        context = replace(context, parts=turn.request.parts)
+    elif turn.request.parts:
+        notes = (*notes, f"{model.provider} takes no pictures: {len(turn.request.parts)} left out")
     if context.receipt is None:
         return context
-    warnings = (*context.receipt.warnings, *turn.notes)
+    warnings = (*context.receipt.warnings, *notes)
     receipt = replace(context.receipt, provider_reason=turn.provider_reason, warnings=warnings)
     return replace(context, receipt=receipt)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from weft.types.codec import Json, dump_json, to_dict
 from weft.types.escape import without_labels, without_tags
@@ -32,7 +33,8 @@ class ContextNeeds:
 class Context(Json):
     """Everything that one request shows a model, before it is written for a vendor.
 
-    `current_message` is the raw text; the recipe shows `turn_text` right before it. `steps` are the calls and
+    `current_message` is the raw text; the recipe shows `turn_text` right before it, and its
+    pictures are `parts`. `steps` are the calls and
     results of the turn so far, after the message. `tagged` means that sections have tags of ours: tags inside
     messages are then escaped in every form. The receipt and the visible `blocks` take no part in equality:
     they describe how the context came about. The blocks have no JSON form.
@@ -41,6 +43,7 @@ class Context(Json):
     system_prompt: str = field(default="", metadata={"always": True})
     history: tuple[Message, ...] = field(default=(), metadata={"always": True})
     current_message: str
+    parts: tuple[Mapping[str, Any], ...] = ()
     steps: tuple[Message, ...] = ()
     mcp_servers: tuple[McpServer, ...] = field(default=(), metadata={"always": True})
     model: str | None = None
@@ -54,7 +57,7 @@ class Context(Json):
     )
 
     def __post_init__(self) -> None:
-        for name in ("history", "steps", "mcp_servers", "sections", "tools"):
+        for name in ("history", "parts", "steps", "mcp_servers", "sections", "tools"):
             if not isinstance(getattr(self, name), tuple):
                 object.__setattr__(self, name, tuple(getattr(self, name)))
 
@@ -103,7 +106,7 @@ class Context(Json):
             history, steps = list(map(_without_tags, history)), list(map(_without_tags, steps))
             text = without_tags(text)
         before = self.turn_text
-        message = Message(role="user", content=f"{before}\n\n{text}" if before else text)
+        message = Message(role="user", content=f"{before}\n\n{text}" if before else text, parts=self.parts)
         return [*history, message, *steps]
 
 

@@ -18,6 +18,7 @@ _TAG_OR_ITS_START = re.compile(rf"<(?=\s*+/?+\s*+(?:(?:{_NAMES})\s*+:|[a-z]*+\s*
 _LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+_FENCES = re.compile(r"`{3,}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -39,6 +40,12 @@ def without_labels(text: str) -> str:
 def one_line(text: str) -> str:
     """Put a text on one line, so that it cannot start a heading, a bullet or a tag."""
     return inert(_LINE_BREAKS.sub(" ", text).strip())
+
+
+def fenced(text: str, name: str = "") -> str:
+    """Quote a text in a fence that is longer than any fence in it."""
+    fence = "`" * max((3, *(len(run) + 1 for run in _FENCES.findall(text))))
+    return f"{fence}{one_line(name)}\n{text.removesuffix(chr(10))}\n{fence}"
 
 
 def sendable(text: str) -> tuple[str, int]:

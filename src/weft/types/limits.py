@@ -71,7 +71,8 @@ class ModelInfo(Json):
 
     `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is. An
     assumed window is one that neither the settings, a table nor the server names. `note` is a sentence about
-    the window for the receipt. A model that does not call tools is not told of any.
+    the window for the receipt. A model that does not call tools is not told of any, and one that takes no
+    pictures gets none.
     """
 
     id: str = ""
@@ -79,6 +80,7 @@ class ModelInfo(Json):
     max_tokens: int | None = None
     tokens_ratio: float = 1.0
     calls_tools: bool = True
+    takes_pictures: bool = True
     is_assumed: bool = False
     note: str = ""
     address: str = ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from weft.types.memory import RenderedBlock
 from weft.types.message import Message, ToolDefinition
@@ -68,6 +69,8 @@ class TurnRequest:
     since the message; its `tools` run in the app. `commands` says that a slash command is a command, not text
     for the model. `origin` is other than "user" where no person wrote the text. `blocks` are the ids of
     memory blocks that this turn alone shows. `inbox_id` names the durable message that this request answers.
+    `parts` are pictures that go with the text, `notes` sentences about the request for the receipt.
+    A request that is `one_off` is stored in its session, but the model sees nothing of that session.
     """
 
     text: str
@@ -83,9 +86,12 @@ class TurnRequest:
     origin: str = "user"
     blocks: tuple[str, ...] = ()
     inbox_id: str = ""
+    parts: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    one_off: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether a person wrote it and it brings nothing along but its text."""
-        brings = self.history is not None or self.steps or self.tools or self.instructions or self.blocks
-        return self.origin == "user" and not brings
+        brings = self.steps or self.tools or self.instructions or self.blocks or self.parts
+        return self.origin == "user" and self.history is None and not brings

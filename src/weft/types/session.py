@@ -13,6 +13,9 @@ from weft.types.message import Message
 Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
 """Writes one summary of an earlier summary, which may be empty, and of the messages after it."""
 
+ONE_OFF = "ask"
+"""The channel and the conversation of one-off questions, which are never learned from or recalled."""
+
 _MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
 
@@ -50,7 +53,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation of a person with an agent."""
+    """One conversation of a person with an agent. Without a title of its own it has its first message's."""
 
     id: str
     channel: str = ""
@@ -62,6 +65,7 @@ class Session:
     closed_at: datetime | None = None
     learn_tries: int = 0
     learned_to: int = 0
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 import apsw
 
 from weft.errors import ConfigError, StoreError
-from weft.store.base import BackupProgress, BackupStatus
+from weft.store.backend import BackupProgress, BackupStatus
 from weft.store.sqlite.database import Repository, connect, make_private, problems, translated
 from weft.store.sqlite.migrations import find_version
 

@@ -20,6 +20,7 @@ APPLICATION_ID = 0x77656674
 
 Step = Callable[[apsw.Connection], None]
 
+
 STEPS: tuple[Step, ...] = ()
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 

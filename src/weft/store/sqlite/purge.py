@@ -1,4 +1,4 @@
-"""Purging: a text is overwritten wherever it is stored, and only its fingerprint stays.
+"""Purging: a text is overwritten, or a session deleted, wherever it is stored; its fingerprint stays.
 
 The log is never rewritten but for this. A mark with the fingerprint takes the text's place in every column
 that holds people's texts, so that a reader knows that something is missing. Blocks come masked from the
@@ -15,7 +15,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.base import MaskedBlock
-from weft.store.sqlite.index import index_text
+from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.schema import Column, Holds, Table
 from weft.store.sqlite.search import TEXT
 from weft.types.codec import dump_json
@@ -38,6 +38,29 @@ def purge(db: apsw.Connection, tables: Sequence[Table], text: str, blocks: Seque
     row = (name, time.time(), places)
     db.execute("insert or replace into purges(fingerprint, at, places) values(?, ?, ?)", row)
     return places
+
+
+def delete_session(db: apsw.Connection, session_id: str) -> int:
+    if db.execute("select 1 from turns where session_id = ? and state = 'running'", (session_id,)).get:
+        raise StoreError("A turn runs in this session: try again when it has ended.")
+    db.pragma("secure_delete", True)
+    refs = [row[0] for row in db.execute("select id from messages where session_id = ?", (session_id,))]
+    for ref in refs:
+        unindex(db, ("message", str(ref)))
+    said = "(select id from messages where session_id = ?)"
+    db.execute(f"update facts set message_id = null where message_id in {said}", (session_id,))
+    turns = "from turns where session_id = ?)"
+    db.execute(f"delete from turn_steps where turn_id in (select id {turns}", (session_id,))
+    for box in ("inbox", "outbox"):
+        key = "id" if box == "inbox" else "state = 'sent' and inbox_id"
+        db.execute(f"update {box} set text = '' where {key} in (select inbox_id {turns}", (session_id,))
+    for name in ("turns", "folds", "results", "summaries", "bindings", "messages"):
+        db.execute(f"delete from {name} where session_id = ?", (session_id,))
+    db.execute("delete from sessions where id = ?", (session_id,))
+    db.execute("insert into items_fts(items_fts) values('optimize')")
+    row = (fingerprint(session_id), time.time(), len(refs))
+    db.execute("insert or replace into purges(fingerprint, at, places) values(?, ?, ?)", row)
+    return len(refs)
 
 
 def _overwrite(db: apsw.Connection, table: str, column: Column, texts: tuple[str, str]) -> int:

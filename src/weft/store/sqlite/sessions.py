@@ -10,13 +10,17 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.purge import delete_session
 from weft.store.sqlite.rows import fetch, new_id, record, storable
-from weft.types.session import Session, SessionRule
+from weft.types.session import ONE_OFF, Session, SessionRule
 
 PLAIN_RULE = SessionRule()
 _COLUMNS = (
     "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at, learn_tries, learned_to"
 )
+_TITLED = f"""{_COLUMNS}, coalesce(nullif(title, ''), (
+    select substr(content, 1, 200) from messages where session_id = sessions.id and role = 'user'
+    order by seq limit 1), '') as title"""
 _BIND = "insert or replace into bindings(channel, conversation, sender, session_id) values(?, ?, ?, ?)"
 
 
@@ -95,13 +99,28 @@ class SqliteSessions(Repository):
     async def find(self, session_id: str) -> Session | None:
         return await self._read(lambda db: _find(db, session_id))
 
-    async def list(self, *, limit: int = 1000) -> list[Session]:
-        query = f"select {_COLUMNS} from sessions order by active_at desc, id desc limit ?"
-        return await self._fetch(Session, query, limit)
+    async def list(self, *, limit: int = 1000, prefix: str = "") -> list[Session]:
+        query = (
+            f"select {_TITLED} from sessions where substr(id, 1, ?) = ? "
+            "order by active_at desc, id desc limit ?"
+        )
+        return await self._fetch(Session, query, len(prefix), prefix, limit)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        await self.get(session_id)
+        update = "update sessions set title = ? where id = ?"
+        await self._write(lambda db: db.execute(update, (storable(title), session_id)))
+
+    async def delete(self, session_id: str) -> int:
+        await self.get(session_id)
+        places = await self._write(lambda db: delete_session(db, session_id))
+        await self._database.compact()
+        return places
 
     async def list_unlearned(self, before: float, *, limit: int = 20) -> builtins.list[Session]:
         query = (
             f"select {_COLUMNS} from sessions where active_at < ? and learn_at <= ? "
+            f"and channel <> '{ONE_OFF}' "
             "and exists(select 1 from messages where session_id = sessions.id) "
             "and not exists(select 1 from summaries where session_id = sessions.id) "
             "order by active_at, id limit ?"

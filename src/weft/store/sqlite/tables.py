@@ -18,6 +18,7 @@ TABLES: tuple[Table, ...] = (
         *times("closed_at", sql="real"),
         *integers("learn_tries", "learned_to", sql="integer not null default 0"),
         *times("learn_at", sql="real not null default 0"),
+        *texts("title", sql="text not null default ''"),
         indexes=("create index sessions_by_sender on sessions(sender, active_at)",),
     ),
     table(
