@@ -132,3 +132,20 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return "known are " + ", ".join(names) + "." if names else "none is known."
+
+
+_EXTRAS = {
+    "fastapi": "serve",
+    "mcp": "mcp",
+    "pydantic": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+}
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    """Say how to install a package that is missing. An error about a package of no extra is raised again."""
+    name = (error.name or "").partition(".")[0]
+    if name not in _EXTRAS:
+        raise error
+    return f"This needs more packages ({name} is missing): pip install 'weft[{_EXTRAS[name]}]'."

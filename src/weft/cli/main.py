@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from weft.errors import WeftError, did_you_mean
+from weft.errors import WeftError, did_you_mean, missing_package
 from weft.types.escape import printable
 
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
@@ -22,6 +22,7 @@ COMMANDS = {
     "chat": "Talk in the terminal; what is said is remembered.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
+    "docs": "Print a page of the documentation, or open it; without a name, list the pages.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
     "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
@@ -114,6 +115,8 @@ def main() -> None:
         app()
     except WeftError as error:
         _fail(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        _fail(missing_package(error), 1)
     except BrokenPipeError:
         # Nobody reads any more: say nothing, and let Python not try to flush either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
