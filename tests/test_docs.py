@@ -43,7 +43,7 @@ def _settings(cls: type, prefix: str = "") -> Iterator[str]:
             continue
         default = field.default
         if dataclasses.is_dataclass(default) and not isinstance(default, type):
-            yield from _settings(type(default), f"{field.name}.")
+            yield from _settings(type(default), f"{prefix}{field.name}.")
         else:
             yield prefix + field.name
 

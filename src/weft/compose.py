@@ -38,6 +38,8 @@ from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.backup import restore as restore_backup
 from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
+from weft.tools.fetch import fetch_tools
+from weft.tools.files import file_tools
 from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
@@ -261,7 +263,7 @@ def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]:
-    """Make those of Weft's own tools that a recipe wants."""
+    """Make those of Weft's own tools that a recipe wants, and the optional ones that are enabled."""
 
     async def zone_of(sender: str) -> str:
         """Return the time zone that the person named, if it exists; else that of the settings."""
@@ -272,8 +274,11 @@ def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]
         "memory": lambda: memory_tools(store.memory, store.recall),
         "tasks": lambda: task_tools(store.tasks, zone_of),
         "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
+        "files": lambda: file_tools(config.tools.files, (config.paths.config_file, config.paths.database)),
+        "fetch": fetch_tools,
     }
-    return [tool for kind in recipe.tools.builtin for tool in makers[kind]()]
+    wanted = (*recipe.tools.builtin, *config.tools.enabled) if recipe.tools.builtin else ()
+    return [tool for kind in wanted for tool in makers[kind]()]
 
 
 def make_embedder(config: Config) -> Embedder | None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "sessions": "List, read, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",
     "tasks": "List, add, change and cancel tasks, without a model.",
+    "tools": "List, enable and disable the optional tools: files and web pages.",
 }
 
 
