@@ -24,6 +24,7 @@ from weft.memory.base import Store
 from weft.memory.store import MemoryStore
 from weft.models import choose_model, make_provider, model_named
 from weft.plugins import make_plugin
+from weft.private_files import make_private_folder
 from weft.providers.access import read_secret
 from weft.providers.base import Provider
 from weft.providers.choose import Choice
@@ -208,7 +209,7 @@ async def restore(database: Path, backup: Path) -> Path | None:
 def make_folder(path: Path) -> None:
     """Make a folder that only its owner may enter. Raises StoreError if it cannot be made."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be made ({error.strerror}): set WEFT_HOME to another place."

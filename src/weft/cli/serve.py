@@ -25,6 +25,7 @@ from weft.gateway.background import delete_old_mail, fire_tasks, learn_from_idle
 from weft.gateway.channel import Channel, Server
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream, watch
+from weft.private_files import private_opener
 
 app = typer.Typer(add_completion=False)
 
@@ -187,7 +188,7 @@ def only_one(config: Config) -> Iterator[None]:
         ConfigError: another server runs.
     """
     make_folder(config.paths.data_dir)
-    with (config.paths.data_dir / "serve.lock").open("w", encoding="utf-8") as lock:
+    with open(config.paths.data_dir / "serve.lock", "w", opener=private_opener) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -10,7 +10,6 @@ at once, and ten threads that wake for one row each would cost more than the row
 from __future__ import annotations
 
 import asyncio
-import os
 import queue
 import random
 import threading
@@ -27,6 +26,7 @@ from typing import Any, Generic, TypeVar
 import apsw
 
 from weft.errors import StoreError, WeftError
+from weft.private_files import make_private_folder, private_opener
 from weft.store.sqlite.migrations import migrate
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
@@ -290,9 +290,9 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
 
 def make_private(path: Path) -> None:
     """Create an empty file that only its owner may read, unless it exists; its folder likewise."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        open(path, "x", opener=private_opener).close()
 
 
 def problems(db: apsw.Connection) -> list[str]:
