@@ -7,7 +7,8 @@
     │   └── EmptyMessage         there is nothing to answer
     ├── WorkspaceError           the workspace directory is missing or is not one
     ├── StoreError               what lasts could not be read or written
-    │   └── LimitExceeded        a block would grow past its limit
+    │   ├── LimitExceeded        a block would grow past its limit
+    │   └── UnknownName          nothing that is kept has this name
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     │   └── Unauthorized         the sender may not write to this assistant at all
     ├── ProviderError            a model could not be asked, or gave no usable answer
@@ -83,6 +84,12 @@ class LimitExceeded(StoreError):
             f"The block {label!r} holds at most {limit} {unit} and this would make it {needed}: "
             f"shorten it, or raise its {setting}."
         )
+
+
+class UnknownName(StoreError):
+    """Nothing that is kept has this name."""
+
+    exit_code = 2
 
 
 class PermissionDenied(WeftError):

@@ -155,6 +155,7 @@ class _Routes:
 
     def all(self) -> list[tuple[str, str, Callable[..., Any]]]:
         return [
+            ("/", "GET", self.about),
             ("/v1/chat/completions", "POST", self.chat),
             ("/v1/responses", "POST", self.responses),
             ("/v1/models", "GET", self.models),
@@ -238,6 +239,11 @@ class _Routes:
         """Search messages, blocks and notes, best hit first."""
         store, options = await self._store(), SearchOptions(limit=limit)
         return _rows("results", await store.memory.search(_AGENT, q, options) if store is not None else ())
+
+    async def about(self) -> Response:
+        """Say what this server is, and where to read on."""
+        text = "An assistant with memory. The base URL for OpenAI's clients is /v1; read `weft docs http`."
+        return JsonResponse({"name": "weft", "version": VERSION, "about": text, "openapi": "/openapi.json"})
 
     async def health(self) -> Response:
         """Report whether the server can answer."""
