@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: demo test check format bench chaos fuzz picture clean
+.PHONY: demo test check format wheel bench chaos fuzz picture clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/weft demo
@@ -22,6 +22,11 @@ check: $(VENV)/.tested
 format: $(VENV)/.tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# What `pip install` and `pipx install` take: dist/weft-VERSION-py3-none-any.whl, with the docs in it.
+wheel:
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Speed, as ratios within one run; benchmarks/README.md has more of them.
 bench: $(VENV)/.ready

@@ -41,6 +41,7 @@ LAZY_IMPORTS = {
     ("compose.py", "make_servers"): "weft.channels.http",
     ("plugins.py", "_entry_points"): "importlib.metadata",
     ("gateway/feed.py", "_load"): "httpx",
+    ("tools/fetch.py", "_load"): "httpx",
     ("channels/telegram.py", "_load"): "httpx",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
     ("providers/local.py", "_load"): "xllamacpp",

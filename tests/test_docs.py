@@ -43,7 +43,7 @@ def _settings(cls: type, prefix: str = "") -> Iterator[str]:
             continue
         default = field.default
         if dataclasses.is_dataclass(default) and not isinstance(default, type):
-            yield from _settings(type(default), f"{field.name}.")
+            yield from _settings(type(default), f"{prefix}{field.name}.")
         else:
             yield prefix + field.name
 
@@ -189,6 +189,27 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
 )
 def test_the_guides_run_as_they_are_written(tmp_path: Path, guide: str) -> None:
     check_blocks(ROOT / "docs" / "guides" / f"{guide}.md", tmp_path)
+
+
+def test_the_programs_of_the_guide_to_memory_are_well_typed(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "guides" / "memory.md").read_text("utf-8")
+    for number, (kind, block) in enumerate(BLOCK.findall(text)):
+        if kind == "python":
+            (tmp_path / f"memory_{number}.py").write_text(block, "utf-8")
+
+    files = sorted(map(str, tmp_path.glob("*.py")))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *files], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("examples/*.py")], ids=lambda page: page.name)
+def test_no_page_and_no_example_uses_the_personal_database(page: Path) -> None:
+    calls = re.findall(r"await weft\.connect\(.*", page.read_text("utf-8"))
+
+    assert [call for call in calls if "database=" not in call and "store=" not in call] == []
 
 
 def test_the_example_of_the_traces_runs(tmp_path: Path) -> None:

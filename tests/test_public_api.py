@@ -32,6 +32,17 @@ def test_every_public_name_exists_and_the_list_is_sorted() -> None:
         assert getattr(weft, name) is not None
 
 
+def test_every_public_name_has_a_docstring() -> None:
+    things = {name: getattr(weft, name) for name in weft.__all__ if name != "__version__"}
+
+    # A dataclass without a docstring gets its signature as one.
+    bare = [
+        name for name, thing in things.items() if not thing.__doc__ or thing.__doc__.startswith(f"{name}(")
+    ]
+
+    assert bare == []
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Contxt"):
         _ = weft.Contxt  # type: ignore[attr-defined]

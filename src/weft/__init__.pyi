@@ -2,6 +2,7 @@
 
 from weft import wire
 from weft.compose import connect, open
+from weft.config import Config
 from weft.errors import (
     BudgetExceeded,
     ChannelError,
@@ -82,6 +83,7 @@ __all__ = [
     "ChannelError",
     "CompositeSchema",
     "CompositeSection",
+    "Config",
     "ConfigError",
     "Context",
     "ContextBuilder",

@@ -24,6 +24,7 @@ from weft.memory.base import Store
 from weft.memory.store import MemoryStore
 from weft.models import choose_model, make_provider, model_named
 from weft.plugins import make_plugin
+from weft.private_files import make_private_folder
 from weft.providers.access import read_secret
 from weft.providers.base import Provider
 from weft.providers.choose import Choice
@@ -39,6 +40,8 @@ from weft.store.sqlite.backup import restore as restore_backup
 from weft.tools.base import Tool, ToolSource
 from weft.tools.builtin import memory_tools, result_tools
 from weft.tools.facts import fact_tools
+from weft.tools.fetch import fetch_tools
+from weft.tools.files import file_tools
 from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
@@ -208,7 +211,7 @@ async def restore(database: Path, backup: Path) -> Path | None:
 def make_folder(path: Path) -> None:
     """Make a folder that only its owner may enter. Raises StoreError if it cannot be made."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be made ({error.strerror}): set WEFT_HOME to another place."
@@ -263,7 +266,7 @@ def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]:
-    """Make those of Weft's own tools that a recipe wants."""
+    """Make those of Weft's own tools that a recipe wants, and the optional ones that are enabled."""
 
     async def zone_of(sender: str) -> str:
         """Return the time zone that the person named, if it exists; else that of the settings."""
@@ -275,8 +278,11 @@ def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]
         "facts": lambda: fact_tools(store.facts),
         "tasks": lambda: task_tools(store.tasks, zone_of),
         "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
+        "files": lambda: file_tools(config.tools.files, (config.paths.config_file, config.paths.database)),
+        "fetch": fetch_tools,
     }
-    return [tool for kind in recipe.tools.builtin for tool in makers[kind]()]
+    wanted = (*recipe.tools.builtin, *config.tools.enabled) if recipe.tools.builtin else ()
+    return [tool for kind in wanted for tool in makers[kind]()]
 
 
 def make_embedder(config: Config) -> Embedder | None:

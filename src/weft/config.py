@@ -26,6 +26,7 @@ from weft.providers.access import HttpSettings, Keys, ProviderSettings, check_ke
 from weft.providers.choose import NAMES as PROVIDER_NAMES
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.local import LocalSettings
+from weft.tools.files import FileToolSettings
 from weft.tools.mcp import McpSettings
 from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
@@ -42,6 +43,7 @@ _FROM_ENVIRONMENT = {
 }
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
+OptionalTools = Literal["files", "fetch"]
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -126,12 +128,14 @@ class SkillSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """Limits of tools, and the plugins that bring further ones. None leaves the recipe's value."""
+    """Limits of tools, the optional ones that are enabled, and plugins. None leaves the recipe's value."""
 
     max_rounds: int | None = None
     seconds: float = 60.0
     max_chars: int = 20_000
     plugins: tuple[str, ...] = ()
+    enabled: tuple[OptionalTools, ...] = ()
+    files: FileToolSettings = FileToolSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@
     │   └── EmptyMessage         there is nothing to answer
     ├── WorkspaceError           the workspace directory is missing or is not one
     ├── StoreError               what lasts could not be read or written
-    │   └── LimitExceeded        a block would grow past its limit
+    │   ├── LimitExceeded        a block would grow past its limit
+    │   └── UnknownName          nothing that is kept has this name
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     │   └── Unauthorized         the sender may not write to this assistant at all
     ├── ProviderError            a model could not be asked, or gave no usable answer
@@ -85,6 +86,12 @@ class LimitExceeded(StoreError):
         )
 
 
+class UnknownName(StoreError):
+    """Nothing that is kept has this name."""
+
+    exit_code = 2
+
+
 class PermissionDenied(WeftError):
     """A write was refused."""
 
@@ -133,3 +140,20 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return "known are " + ", ".join(names) + "." if names else "none is known."
+
+
+_EXTRAS = {
+    "fastapi": "serve",
+    "mcp": "mcp",
+    "pydantic": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+}
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    """Say how to install a package that is missing. An error about a package of no extra is raised again."""
+    name = (error.name or "").partition(".")[0]
+    if name not in _EXTRAS:
+        raise error
+    return f"This needs more packages ({name} is missing): pip install 'weft[{_EXTRAS[name]}]'."

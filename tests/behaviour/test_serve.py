@@ -239,3 +239,34 @@ def test_an_open_port_without_a_token_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "set WEFT_TOKEN" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("delay", "stop_seconds", "status"), [(1.0, 60, 200), (600, 0.2, 503)], ids=["in time", "too long"]
+)
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "stream"])
+async def test_a_client_that_waits_gets_its_answer_or_a_proper_error_when_the_server_stops(
+    tmp_path: Path, number: int, delay: float, stop_seconds: float, status: int, is_stream: bool
+) -> None:
+    (tmp_path / "config.toml").write_text(
+        f'provider = "scripted"\n[scripted]\nreplies = ["At six."]\ndelay_seconds = {delay}\n'
+        f"[gateway]\nstop_seconds = {stop_seconds}\n[learn]\nenabled = false\n[http]\nport = 0\n",
+        "utf-8",
+    )
+    child = start_server(environ(tmp_path))
+    assert child.stderr is not None
+    url = next(line for line in child.stderr if "HTTP is open" in line).split()[-1]
+    body = {"messages": [{"role": "user", "content": "When?"}], "stream": is_stream}
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+        asking = asyncio.create_task(client.post("/v1/chat/completions", json=body))
+        while "weft_turns_running 1" not in (await client.get("/metrics")).text:
+            assert not asking.done()
+
+        code, err = await asyncio.to_thread(stop, child, number)
+        answer = await asking
+
+    assert (code, answer.status_code) == (0, status)
+    assert "six." in answer.text if status == 200 else "stopping" in answer.json()["error"]["message"]
+    assert "Traceback" not in err
+    assert "Cancel" not in err

@@ -178,6 +178,7 @@ async def test_there_is_a_description_and_there_are_no_pages_with_foreign_script
         described = (await http.get("/openapi.json")).json()
 
         assert set(described["paths"]) == {
+            "/",
             "/v1/chat/completions",
             "/v1/responses",
             "/v1/models",
@@ -193,6 +194,9 @@ async def test_there_is_a_description_and_there_are_no_pages_with_foreign_script
         }
         page = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text("utf-8")
         assert [path for path in described["paths"] if f" {path}`" not in page] == []
+        about = await http.get("/")
+        assert (about.status_code, about.json()["version"]) == (200, weft.__version__)
+        assert "weft docs http" in about.json()["about"]
         for path in ("/docs", "/redoc", "/nowhere"):
             answer = await http.get(path)
             assert answer.status_code == 404

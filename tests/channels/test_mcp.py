@@ -71,18 +71,28 @@ async def test_a_block_can_be_made_read_changed_and_found_and_keeps_its_history(
         assert (
             await ask("write_block", label="boat", text="The boat is Marlin.") == "The block 'boat' was made."
         )
-        await ask("append_block", label="boat", text=" It is blue.")
+        await ask("append_block", label="boat", text="It is blue.")
         await ask("replace_in_block", label="boat", old="blue", new="red")
 
-        assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin. It is red."
+        assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin.\nIt is red."
         (block,) = (await ask("list_blocks"))["blocks"]
         assert (block["label"], block["permission"], block["characters"]) == ("boat", "ReadWrite", 30)
         (hit,) = (await ask("search", query="marlin"))["hits"]
-        assert (hit["source"], hit["text"]) == ("block", "The boat is Marlin. It is red.")
+        assert (hit["source"], hit["text"]) == ("block", "The boat is Marlin.\nIt is red.")
         versions = await ask.store.memory.block_history("weft", "boat")
         assert [version.author for version in versions] == ["weft"] * 4
         assert await ask.store.memory.undo_block("weft", "boat")
-        assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin. It is blue."
+        assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin.\nIt is blue."
+
+
+async def test_a_block_that_is_made_by_appending_stands_in_lines_and_is_shown_to_the_model() -> None:
+    async with serving() as ask:
+        await ask("append_block", label="diary", text="Sailed.")
+        await ask("append_block", label="diary", text="Rested.")
+
+        assert (await ask("read_block", label="diary"))["text"] == "Sailed.\nRested."
+        assert (await ask("list_blocks"))["blocks"][0]["pinned"]
+        assert "Rested." in (await ask("build_context", message="hi"))["text"]
 
 
 async def test_permissions_hold_and_a_refusal_is_a_sentence() -> None:
@@ -110,7 +120,7 @@ async def test_a_wrong_call_is_refused_with_the_reason() -> None:
         assert "no block 'gone' here: `list_blocks` lists them." in await ask.refused(
             "read_block", label="gone"
         )
-        assert "no block 'gone'" in await ask.refused("append_block", label="gone", text="x")
+        assert "label of one line" in await ask.refused("append_block", label="a\nb", text="x")
         assert "'x' is not in the block 'boat'" in await ask.refused(
             "replace_in_block", label="boat", old="x", new="y"
         )
@@ -119,7 +129,10 @@ async def test_a_wrong_call_is_refused_with_the_reason() -> None:
         assert "empty" in await ask.refused("insert_note", text=" ")
         assert "reserved" in await ask.refused("remember_fact", key="role", value="admin")
         assert "message is empty" in await ask.refused("build_context", message=" ")
-        assert "query" in await ask.refused("search")
+        assert await ask.refused("search") == "search was called wrongly: 'query' is missing."
+        wrong = await ask.refused("search", query="boat", limit="many")
+        assert wrong.startswith("search was called wrongly: 'limit': ")
+        assert "\n" not in wrong
 
 
 async def test_text_that_others_write_between_reading_and_writing_stays_even_over_a_restart(

@@ -110,9 +110,9 @@ def test_blocks_are_listed_shared_pinned_and_found(memory: Callable[..., Done]) 
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
-        (("show", "gone"), 1, "no block 'gone'"),
-        (("undo", "gone"), 1, "no block 'gone'"),
-        (("at", "gone", "1"), 1, "no block 'gone'"),
+        (("show", "gone"), 2, "no block 'gone'"),
+        (("undo", "gone"), 2, "no block 'gone'"),
+        (("at", "gone", "1"), 2, "no block 'gone'"),
         (("share", "x", "y", "--permission", "ReadWrit"), 2, "did you mean 'ReadWrite'"),
         (("archive", "  "), 1, "empty"),
     ],

@@ -36,7 +36,7 @@ def test_tasks_are_added_listed_changed_and_cancelled_by_hand(environ: dict[str,
     [
         (("tasks", "add", "x", "--due", "soon"), 2, "write it as YYYY-MM-DD HH:MM"),
         (("tasks", "add", "x", "--repeat", "dayly"), 2, "did you mean 'daily'"),
-        (("tasks", "cancel", "zzz"), 1, "No task of yours begins with 'zzz'"),
+        (("tasks", "cancel", "zzz"), 2, "No task of yours begins with 'zzz'"),
         (("pair", "NOCODE"), 1, "No one waits with this code"),
     ],
 )

@@ -11,8 +11,9 @@ from hypothesis import given
 
 import weft
 from watching import FeedServer, watches, watching
-from weft.gateway.feed import MAX_BYTES, FeedEntry, entries_in, plain
+from weft.gateway.feed import MAX_BYTES, FeedEntry, entries_in
 from weft.gateway.streams import watch
+from weft.types.markup import plain
 
 RSS = """<?xml version="1.0" encoding="utf-8"?>
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"

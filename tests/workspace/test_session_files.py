@@ -78,9 +78,9 @@ def test_calls_nested_below_a_function_are_understood() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "not JSON"),
+        ("", "no session file"),
         ("{", "not JSON"),
-        ("[]", "no messages"),
+        ("[]", "no session file"),
         ('{"messages": 3}', "no messages"),
         ('{"messages": [3]}', "message 1 has no role"),
         ('{"messages": [{"role": "pirate", "content": ""}]}', "message 1 has an unknown role"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
@@ -30,7 +31,7 @@ from weft.channels.openai_api import chat_answer, from_chat, from_responses, new
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
 from weft.channels.sse import EventStream, while_connected
-from weft.errors import StoreError, WeftError
+from weft.errors import ChannelError, StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.engine import DEFAULT_MODEL
 from weft.memory.base import Store
@@ -43,7 +44,8 @@ from weft.types.version import VERSION
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
 _GRACE_SECONDS = 5
-"""Running answers have this long when the server stops; then they are cancelled."""
+"""How long clients have to take their answers after the last turn was ended."""
+_STOPPING = "This server is stopping and waits for the answer no longer: ask again in a moment."
 _AGENT = "weft"
 _log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
@@ -77,7 +79,7 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     )
     limit = RateLimit(settings.requests_per_minute)
     app.add_middleware(Guard, settings=settings, token=token, metrics=metrics, limit=limit)
-    routes = _Routes(assistant, metrics)
+    routes = app.state.routes = _Routes(assistant, metrics)
     for path, method, work in routes.all():
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
@@ -103,13 +105,14 @@ class HttpServer:
         self._settings, self._token = settings, token
 
     async def run(self, assistant: Assistant, stopped: asyncio.Event, say: Callable[[str], None]) -> None:
-        """Serve until `stopped`; requests that run come to their end.
+        """Serve until `stopped`. Running turns then have `gateway.stop_seconds` to end.
 
         Raises:
             ChannelError: nothing can listen there.
         """
         app = make_app(assistant, self._settings, token=self._token)
         listening = listen(self._settings.host, self._settings.port)
+        seconds = assistant.lanes.settings.stop_seconds
         # Only warnings are logged, and nothing to stdout. Anybody can send the headers of a proxy.
         config = uvicorn.Config(
             app,
@@ -118,7 +121,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_graceful_shutdown=math.ceil(seconds) + _GRACE_SECONDS,
         )
         say(f"HTTP is open at http://{url_host(self._settings.host)}:{listening.getsockname()[1]}")
         with listening:
@@ -128,6 +131,8 @@ class HttpServer:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
             server.should_exit = True
+            await asyncio.wait({serving}, timeout=seconds)
+            app.state.routes.end_turns()
             await serving
 
 
@@ -140,9 +145,17 @@ class _Routes:
 
     def __init__(self, assistant: Assistant, metrics: Metrics) -> None:
         self._assistant, self._metrics = assistant, metrics
+        self._running, self._is_ending = set[asyncio.Task[Any]](), False
+
+    def end_turns(self) -> None:
+        """End the turns that run. Their clients get an error in place of the answer."""
+        self._is_ending = True
+        for task in self._running:
+            task.cancel()
 
     def all(self) -> list[tuple[str, str, Callable[..., Any]]]:
         return [
+            ("/", "GET", self.about),
             ("/v1/chat/completions", "POST", self.chat),
             ("/v1/responses", "POST", self.responses),
             ("/v1/models", "GET", self.models),
@@ -228,6 +241,11 @@ class _Routes:
         store, options = await self._store(), SearchOptions(limit=limit)
         return _rows("results", await store.memory.search(_AGENT, q, options) if store is not None else ())
 
+    async def about(self) -> Response:
+        """Say what this server is, and where to read on."""
+        text = "An assistant with memory. The base URL for OpenAI's clients is /v1; read `weft docs http`."
+        return JsonResponse({"name": "weft", "version": VERSION, "about": text, "openapi": "/openapi.json"})
+
     async def health(self) -> Response:
         """Report whether the server can answer."""
         is_ok = True
@@ -255,12 +273,32 @@ class _Routes:
         return await self._assistant.store.find()
 
     async def _events(self, request: TurnRequest) -> AsyncGenerator[Event]:
-        """Yield the events of a request, and count its turn."""
-        with self._metrics.turn() as turn:
+        """Yield the events of a request, and count its turn.
+
+        Raises:
+            ChannelError: the server stops, and the turn took too long.
+        """
+        with self._metrics.turn() as turn, self._until_ended():
             async with aclosing(self._assistant.handle(request)) as events:
                 async for event in events:
                     turn.outcome = "answered" if isinstance(event, Done) else ""
                     yield event
+
+    @contextmanager
+    def _until_ended(self) -> Iterator[None]:
+        """Make a turn one that `end_turns` can end."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - only tasks run coroutines
+        self._running.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+            task.uncancel()
+            raise ChannelError(_STOPPING) from None
+        finally:
+            self._running.discard(task)
 
 
 def _request(body: TurnBody | ContextBody) -> TurnRequest:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError as ToolRefusal
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
 from weft.errors import StoreError, WeftError
 from weft.gateway.assistant import Assistant
@@ -154,8 +155,9 @@ class _Tools:
         return BlockText(text=document.render(), version=document.version)
 
     async def append_block(self, label: str, text: str) -> str:
-        """Add text to the end of a memory block; begin it with a line break if it should stand alone."""
-        await self._memory.append_to_block(self._agent_id, label, text)
+        """Add text to the end of a memory block, on a line of its own; a new label makes a new block."""
+        await self._make_if_missing(label)
+        await self._memory.append_to_block(self._agent_id, label, text, own_line=True)
         return f"The text was added to {label!r}."
 
     async def replace_in_block(self, label: str, old: str, new: str) -> str:
@@ -170,11 +172,16 @@ class _Tools:
         `base` is the version that `read_block` gave: what others wrote since then stays. Without it the text
         replaces all that is there.
         """
+        is_new = await self._make_if_missing(label)
+        await self._memory.update_block_text(self._agent_id, label, text, base=base or None)
+        return f"The block {label!r} was {'made' if is_new else 'changed'}."
+
+    async def _make_if_missing(self, label: str) -> bool:
+        """Make a block, pinned so that a model sees it. Returns whether it is new."""
         known = {info.label for info in await self._memory.list_blocks(self._agent_id)}
         if label not in known:
-            await self._memory.create_block(self._agent_id, label)
-        await self._memory.update_block_text(self._agent_id, label, text, base=base or None)
-        return f"The block {label!r} was {'changed' if label in known else 'made'}."
+            await self._memory.create_block(self._agent_id, label, pinned=True)
+        return label not in known
 
     async def remember_fact(self, key: str, value: str, person: str = "") -> str:
         """Keep a fact about a person under a short key; without `person` it is about your user."""
@@ -220,13 +227,31 @@ class _Tools:
         )
 
 
+class _Server(MCPServer[None]):
+    """A server that tells of wrong arguments in one sentence."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolRefusal as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            wrong = [_wrong(each["loc"], each["msg"]) for each in error.__cause__.errors()]
+            raise ToolRefusal(f"{name} was called wrongly: {'; '.join(wrong)}.") from None
+
+
+def _wrong(place: tuple[int | str, ...], message: str) -> str:
+    name = ".".join(map(str, place))
+    return f"{name!r} is missing" if message == "Field required" else f"{name!r}: {message.lower()}"
+
+
 def make_server(assistant: Assistant, store: Store, caller: Caller) -> MCPServer[None]:
     """Make a server for the memory of the caller's agent. Facts are about the caller unless it names another.
 
     It can be run once, over one transport: make a new one for each.
     """
     tools = _Tools(assistant, store, caller)
-    server = MCPServer(
+    server = _Server(
         "weft",
         title="Weft",
         instructions=_INSTRUCTIONS,

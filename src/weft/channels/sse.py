@@ -26,7 +26,7 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
         ClientDisconnect: the client disconnected, and the work was cancelled.
     """
     working = await unless(_disconnected(receive), work)
-    if working is None:
+    if working is None or working.cancelled():  # a client that reads no further is as good as gone
         raise ClientDisconnect
     return working.result()
 

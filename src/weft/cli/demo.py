@@ -40,7 +40,7 @@ def demo(
     config = Config(workspace=str(workspace), provider=provider or "local", context=LIMITS)
 
     async def work() -> None:
-        assistant = await connect(config)
+        assistant = await connect(config, database=":memory:")
         try:
             reply = await show_answer(assistant.stream(QUESTION, history=history), out, err)
             out.print()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -135,6 +136,13 @@ def _store(config: Config) -> Iterator[Check]:
     except WeftError as error:
         yield Check("bad", str(error), "`weft restore PATH` puts a backup in its place")
         return
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        remedy = f"`chmod u+w {shlex.quote(str(path.parent))} {shlex.quote(str(path))}`"
+        yield Check("bad", f"{path} cannot be written to: it is read, and nothing new is kept", remedy)
+    if path.stat().st_mode & 0o077:
+        yield Check(
+            "note", f"others on this machine may read {path}", f"`chmod 600 {shlex.quote(str(path))}`"
+        )
     for trouble in troubles:
         yield Check("bad", f"{path} is damaged: {trouble}", "`weft restore PATH` puts a backup in its place")
     if not troubles:

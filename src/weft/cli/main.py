@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from weft.errors import WeftError, did_you_mean
+from weft.errors import WeftError, did_you_mean, missing_package
 from weft.types.escape import printable
 
 # Each command is loaded when it is used: `weft --help` reads this table and imports nothing else.
@@ -27,6 +27,7 @@ COMMANDS = {
     "completion": "Print a script that completes commands and options in bash, zsh or fish.",
     "context": "Show what the model would see, without asking it.",
     "demo": "See it work: a sample workspace, one question, its receipt.",
+    "docs": "Print a page of the documentation, or open it; without a name, list the pages.",
     "doctor": "Check settings, workspace, model and terminal, with a remedy for each finding.",
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
     "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
@@ -43,6 +44,7 @@ COMMANDS = {
     "sessions": "List, read, rename, delete, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",
     "tasks": "List, add, change and cancel tasks, without a model.",
+    "tools": "List, enable and disable the optional tools: files and web pages.",
 }
 
 
@@ -134,13 +136,12 @@ def main() -> None:
         sys.stdout.flush()
     except WeftError as error:
         code = _complain(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        code = _complain(missing_package(error), 1)
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE  # nobody reads any more: say nothing
     except OSError as error:
-        if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(1).st_mode):
-            code = 128 + signal.SIGHUP  # the terminal was closed
-        else:
-            code = _complain(f"The output cannot be written: {error.strerror}.", 1)
+        code = _complain_of_output(error)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of the interpreter has nothing to say
     for stream in (sys.stdout, sys.stderr):
         _abandon_unless_flushed(stream)
@@ -163,6 +164,12 @@ def _complain(sentence: str, code: int) -> int:
     with suppress(OSError):  # a terminal that was closed
         typer.secho(f"weft: {printable(sentence)}", fg="red" if sys.stderr.isatty() else None, err=True)
     return code
+
+
+def _complain_of_output(error: OSError) -> int:
+    if error.errno == errno.EIO and stat.S_ISCHR(os.fstat(1).st_mode):
+        return 128 + signal.SIGHUP  # the terminal was closed
+    return _complain(f"The output cannot be written: {error.strerror}.", 1)
 
 
 def _abandon_unless_flushed(stream: Any) -> None:

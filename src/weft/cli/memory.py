@@ -21,7 +21,7 @@ from rich.table import Table
 from weft.cli.options import AsJson, err, out, read_stdin, run, say, settings
 from weft.compose import make_embedder
 from weft.compose import open as open_store
-from weft.errors import ConfigError, StoreError, did_you_mean
+from weft.errors import ConfigError, StoreError, UnknownName, did_you_mean
 from weft.memory.audit import secrets_of
 from weft.memory.base import Store
 from weft.types.escape import printable
@@ -205,6 +205,8 @@ def share(
     names = [one.value for one in Permission]
     if permission not in names:
         raise ConfigError(f"There is no permission {permission!r}: {did_you_mean(permission, names)}")
+    if other == agent:
+        raise ConfigError(f"The block {label!r} belongs to {agent!r} already: name another agent.")
     with_store(
         lambda store: store.memory.share_block(agent, label, other, Permission(permission), is_system=True)
     )
@@ -239,7 +241,7 @@ def archive(text: Words, agent: Agent = DEFAULT_AGENT) -> None:
 def unarchive(note: Annotated[str, typer.Argument(metavar="ID")], agent: Agent = DEFAULT_AGENT) -> None:
     """Take a note out of the archive."""
     if not with_store(lambda store: store.memory.delete_archival(note, is_system=True)):
-        raise StoreError(f"There is no note {note!r}: `weft memory search` shows ids with --json.")
+        raise UnknownName(f"There is no note {note!r}: `weft memory search` shows ids with --json.")
 
 
 @app.command()
@@ -255,12 +257,21 @@ def limit(
     agent: Agent = DEFAULT_AGENT,
 ) -> None:
     """Let a block hold so many characters."""
-    with_store(lambda store: store.memory.set_block_limit(agent, label, characters, is_system=True))
+
+    async def work(store: Store) -> None:
+        size = len(await store.memory.get_rendered_content(agent, label) or "")
+        if size > characters:
+            raise ConfigError(f"The block {label!r} has {size} characters: shorten it first.")
+        await store.memory.set_block_limit(agent, label, characters, is_system=True)
+
+    with_store(work)
 
 
 @app.command()
 def facts(person: Person, as_json: AsJson = False) -> None:
     """List what is known about a person, with the date since when."""
+    if not person.strip():
+        raise ConfigError("Say whose facts: give a person as `channel:sender`, as in `telegram:42`.")
     known = with_store(lambda store: store.facts.list(person))
     if as_json:
         rows = [{"key": one.key, "value": one.value, "since": str(one.created_at)} for one in known]
@@ -276,14 +287,14 @@ def facts(person: Person, as_json: AsJson = False) -> None:
 def forget(person: Person, key: Annotated[str, typer.Argument(metavar="KEY")]) -> None:
     """Forget what is known about a person under a key; its history stays."""
     if not with_store(lambda store: store.facts.delete(person, key)):
-        raise StoreError(f"Nothing is known of {person!r} under {key!r}: `weft memory facts` lists it.")
+        raise UnknownName(f"Nothing is known of {person!r} under {key!r}: `weft memory facts` lists it.")
 
 
 @app.command("forget-summary")
 def forget_summary(summary: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Forget the summary of a conversation."""
     if not with_store(lambda store: store.summaries.delete(summary)):
-        raise StoreError(f"There is no summary {summary}: `weft memory audit` names them.")
+        raise UnknownName(f"There is no summary {summary}: `weft memory audit` names them.")
 
 
 @app.command()
@@ -337,7 +348,7 @@ async def _secret(name: str, store: Store) -> str:
     for secret in {secret for item in items for secret in secrets_of(item)}:
         if fingerprint(secret) == name:
             return secret
-    raise StoreError(f"There is no secret {name!r}: `weft memory audit` names them.")
+    raise UnknownName(f"There is no secret {name!r}: `weft memory audit` names them.")
 
 
 async def _text_and_version(store: Store, agent: str, label: str) -> tuple[str, str | None]:
@@ -363,16 +374,26 @@ def show_hits(hits: Sequence[MemorySearchResult], *, as_json: bool) -> None:
     """Print search results, best first."""
     if as_json:
         rows = [
-            {"source": h.source, "id": h.id, "score": h.score, "mode": h.mode, "content": h.content}
+            {
+                "source": h.source,
+                "id": h.id,
+                "score": h.score,
+                "mode": h.mode,
+                "at": None if h.at is None else h.at.isoformat(),
+                "session": h.session_id,
+                "content": h.content,
+            }
             for h in hits
         ]
         typer.echo(json.dumps(rows, ensure_ascii=False))
         return
     for hit in hits:
-        out.print(f"[dim]{hit.score:.2f} {hit.source:<8}[/] {escape(printable(hit.snippet))}", soft_wrap=True)
+        place = (f"{hit.at.astimezone():%Y-%m-%d %H:%M}" if hit.at else "", escape(printable(hit.session_id)))
+        about = " ".join(filter(None, (f"{hit.score:.2f} {hit.source:<8}", *place)))
+        out.print(f"[dim]{about}[/] {escape(printable(hit.snippet))}", soft_wrap=True)
     if not hits:
         out.print("Nothing was found.")
 
 
-def _unknown(label: str, agent: str) -> StoreError:
-    return StoreError(f"{agent!r} has no block {label!r}: `weft memory list` shows them.")
+def _unknown(label: str, agent: str) -> UnknownName:
+    return UnknownName(f"{agent!r} has no block {label!r}: `weft memory list` shows them.")

@@ -21,6 +21,7 @@ from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.sanitize import clean
 from weft.models import with_named_provider
+from weft.private_files import write_private
 from weft.types.escape import fenced, printable
 from weft.types.request import Caller
 
@@ -171,14 +172,13 @@ async def _until_ended(work: Coroutine[Any, Any, T], ended: list[int]) -> T:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file and its folders.
+    """Write a file and its folders, which only their owner may read if they are new.
 
     Raises:
         StoreError: the place cannot be written to.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        write_private(path, text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StoreError(

@@ -45,6 +45,8 @@ def show(name: str = typer.Argument(metavar="NAME|FILE"), as_json: AsJson = Fals
 @app.command()
 def validate(path: str = typer.Argument(metavar="FILE")) -> None:
     """Check a recipe of your own and say what it would do."""
+    if Path(path).is_dir():
+        raise ConfigError(f"{path} is a folder: name the TOML file of a recipe.")
     recipe = Recipe.load(path)
     check_sources(recipe)
     sources = [layer.source for layer in recipe.layers]

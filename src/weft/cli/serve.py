@@ -19,12 +19,13 @@ from weft.cli.logs import log_to_stderr
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
 from weft.compose import connect, make_channels, make_folder, make_servers
 from weft.config import Config, LogFormat, LogLevel
-from weft.errors import ConfigError, did_you_mean
+from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import delete_old_mail, fire_tasks, learn_from_idle
 from weft.gateway.channel import Channel, Server
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.streams import Stream, watch
+from weft.private_files import private_opener
 
 app = typer.Typer(add_completion=False)
 
@@ -185,13 +186,23 @@ def only_one(config: Config) -> Iterator[None]:
 
     Raises:
         ConfigError: another server runs.
+        StoreError: the home cannot be written to.
     """
-    make_folder(config.paths.data_dir)
-    with (config.paths.data_dir / "serve.lock").open("w", encoding="utf-8") as lock:
+    home = config.paths.data_dir
+    make_folder(home)
+    try:
+        lock = open(home / "serve.lock", "w", opener=private_opener)  # noqa: SIM115 - closed below
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StoreError(
+            f"{home} cannot be written to ({reason}), and a server must keep what is said: "
+            "check its permissions, or set WEFT_HOME."
+        ) from error
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ConfigError(
-                f"Another `weft serve` runs in {config.paths.data_dir}: stop it first, or set WEFT_HOME."
+                f"Another `weft serve` runs in {home}: stop it first, or set WEFT_HOME."
             ) from None
         yield

@@ -52,7 +52,11 @@ def add(
     """Add a task. The person is reminded where they talk with the assistant."""
     if do and not due:
         raise ConfigError("What the assistant is to do needs a time: give --due.")
+    if not text.strip():
+        raise ConfigError("The task is empty: say what is to be done.")
     channel, _, sender = person.partition(":")
+    if not channel or not sender:
+        raise ConfigError(f"{person!r} is nobody: write `channel:sender`, as in `telegram:42`.")
     place = "chat" if channel == "terminal" else sender
     if channel == "http":  # no reminder can reach an app: the task stays pending, and every turn shows it
         channel = place = ""

@@ -8,41 +8,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import unescape
 from types import ModuleType
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from weft.errors import ChannelError
+from weft.types.markup import MAX_CHARS, lines, plain
 
 if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 2_000_000
-_MAX_CHARS = 200_000
-"""The rest of an entry is not read; far less is ever shown."""
 _SILENCE_SECONDS, _WHOLE_SECONDS, _REDIRECTS = 20.0, 60.0, 5
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
-_BREAKS = frozenset(
-    "address article blockquote br dd div dl dt figure footer h1 h2 h3 h4 h5 h6 header hr li "
-    "main ol p pre section table td th tr ul".split()
-)
-# Each part stops at the next `<` or runs to its end, so the time is linear: 20,000 characters of `<a ` take
-# the `html.parser` of Python 3.11 five seconds.
-_MARKUP = re.compile(
-    r"""
-      <!--.*?(?:-->|\Z)
-    | <(?P<hidden>script|style)\b[^<>]*+>.*?(?:</(?P=hidden)\s*+>|\Z)
-    | </?(?P<tag>[a-z][a-z0-9]*+)(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+>
-    | </?[a-z!?][^<>]*+>
-    """,
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-)
-_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,22 +116,6 @@ def entries_in(data: bytes) -> list[FeedEntry]:
     return list({entry.id: entry for entry in reversed(entries)}.values())
 
 
-def plain(markup: str) -> str:
-    """Return the text of a piece of HTML with its lines and lists, without programs and styles."""
-    text = _MARKUP.sub(_break, markup[:_MAX_CHARS])
-    return _lines(_REFERENCE.sub(lambda match: unescape(match[0]), text))
-
-
-def _break(markup: re.Match[str]) -> str:
-    if (markup["tag"] or "").lower() not in _BREAKS:
-        return ""
-    return "\n- " if markup[0][:3].lower() == "<li" else "\n"
-
-
-def _lines(text: str) -> str:
-    return "\n".join(line for raw in text.split("\n") if (line := " ".join(raw.split())))
-
-
 class _Tree(TreeBuilder):
     """A tree builder that refuses documents with entities of their own."""
 
@@ -178,9 +143,9 @@ def _atom_entry(entry: Element) -> FeedEntry:
 def _atom_text(element: Element | None) -> str:
     if element is None:
         return ""
-    text = "".join(element.itertext())[:_MAX_CHARS]
+    text = "".join(element.itertext())[:MAX_CHARS]
     is_html = element.get("type", "text").lower() in ("html", "text/html")
-    return plain(text) if is_html else _lines(text)
+    return plain(text) if is_html else lines(text)
 
 
 def _id(given: str | None, link: str, title: str, text: str) -> str:

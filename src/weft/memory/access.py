@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.errors import StoreError
+from weft.errors import UnknownName
 from weft.memory.cache import BlockCache, LoadedBlock
 from weft.memory.document import Document
 from weft.memory.permission import Action, Consent, ConsentRequest, Rights, needs_consent
@@ -31,11 +31,11 @@ class BlockAccess:
         """Return the agent's own block of that label.
 
         Raises:
-            StoreError: the agent has no such block.
+            UnknownName: the agent has no such block.
         """
         info = await self._rows.find(agent_id, label)
         if info is None:
-            raise StoreError(f"{agent_id!r} has no block {label!r}: create it first.")
+            raise UnknownName(f"{agent_id!r} has no block {label!r}: check its label.")
         return info
 
     async def open(

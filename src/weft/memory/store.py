@@ -89,8 +89,8 @@ class MemoryStore:
         is_system: bool = False,
     ) -> str:
         """Create a block and return its id. Raises StoreError if the agent has one of that label."""
-        if not label.strip():
-            raise StoreError("A block needs a label: give it one.")
+        if not label.strip() or label.splitlines() != [label]:
+            raise StoreError("A block needs a label of one line: give it one.")
         doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
         info = BlockInfo(
             id="",

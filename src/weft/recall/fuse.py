@@ -39,6 +39,8 @@ def ranked(
             score=-score,
             parts=parts,
             mode=mode,
+            at=candidates[at].at,
+            session_id=candidates[at].session_id,
         )
         for score, at, parts in nsmallest(limit, scored)
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.errors import ConfigError
 
-INSTALL = "pip install --no-deps -r requirements/meaning.txt"
+INSTALL = "pip install 'weft[meaning]'"
 
 
 class WordLlamaEmbedder:

@@ -17,13 +17,14 @@ Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 class Tool:
     """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself.
 
-    A tool that `leads` is declared before all others.
+    A tool that `leads` is declared before all others. Its results have its `origin`.
     """
 
     definition: ToolDefinition
     run: Runner
     source: str = ""
     leads: bool = False
+    origin: str = "tool"
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from weft.errors import ToolError
+from weft.errors import ToolError, missing_package
 from weft.tools.process import clean_environment, kill_marked, marked_environment
 from weft.types.message import McpServer
 from weft.types.secret import brief
@@ -121,7 +121,11 @@ class McpProcess:
         return ToolError(f"The tool {tool!r} of the MCP server {name!r} failed: {brief(str(error))}.")
 
     async def _run(self) -> None:
-        sdk = self._sdk = await asyncio.to_thread(_load)
+        try:
+            sdk = self._sdk = await asyncio.to_thread(_load)
+        except ModuleNotFoundError as error:
+            self.ready.set_exception(ToolError(missing_package(error)))
+            return
         try:
             await self._own(sdk)
         except (OSError, ValueError, RuntimeError, sdk.MCPError, ExceptionGroup) as error:

@@ -106,7 +106,20 @@ class ToolRunner:
     def results(self) -> tuple[Message, ...]:
         """The results of the last round so far, in the order of its calls."""
         outcomes = self._outcomes
-        return tuple(_result(call, outcomes[at]) for at, call in enumerate(self._calls) if at in outcomes)
+        return tuple(
+            self._result(call, outcomes[at]) for at, call in enumerate(self._calls) if at in outcomes
+        )
+
+    def _result(self, call: ToolCall, outcome: _Outcome) -> Message:
+        tool = self._offered.tools.get(call.name)
+        return Message(
+            role="tool",
+            content=outcome.text,
+            tool_call_id=call.id,
+            tool_name=call.name,
+            timestamp=outcome.at,
+            origin="tool" if tool is None else tool.origin,
+        )
 
     @property
     def changes(self) -> Sequence[str]:
@@ -248,14 +261,3 @@ async def _stopped(running: Iterable[asyncio.Task[_Outcome]]) -> None:
         _, left = await asyncio.wait(tasks, timeout=_GRACE_SECONDS)
         if left:
             _log.warning("%d calls did not end when they were told to: they are left behind", len(left))
-
-
-def _result(call: ToolCall, outcome: _Outcome) -> Message:
-    return Message(
-        role="tool",
-        content=outcome.text,
-        tool_call_id=call.id,
-        tool_name=call.name,
-        timestamp=outcome.at,
-        origin="tool",
-    )

@@ -90,7 +90,7 @@ class ToolsRule(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(Json):
-    """How one kind of assistant builds its context. See `docs/reference/recipes.md` for every key.
+    """How one kind of assistant builds its context. `weft docs recipes` explains every key.
 
     `file` is where it was read from, for error messages.
     """

@@ -64,7 +64,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearchResult:
-    """One hit. Larger scores are better; `parts` are the parts of the score, `mode` is how it was found."""
+    """One hit. Larger scores are better; `parts` are the parts of the score, `mode` is how it was found.
+
+    A message has the time `at` which it was said, and its session.
+    """
 
     source: SearchContentType
     id: str
@@ -73,3 +76,5 @@ class MemorySearchResult:
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
     mode: SearchMode = SearchMode.FTS
+    at: datetime | None = None
+    session_id: str = ""

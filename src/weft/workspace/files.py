@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -24,6 +25,15 @@ LARGE_BYTES = 1_000_000
 """Above this size a file is read in chunks, and only up to the cap."""
 CAP_BYTES = 4_000_000
 CHUNK_BYTES = 256_000
+PLACEHOLDERS = frozenset(
+    (
+        "77898cd8acfed5ea8b83f845f46bd48711e324b17c97a3ddf2f5eceae82ea2f6",
+        "97ff5266c9e5111c7858aa486dd661e667613f0356b6c1deb6cfea8565da7b64",
+        "cab3a431c4d4599856fc7d403b0a0296857525ee18741621d4397405795d3eba",
+        "ee51521a4a06dc10762023f3e7284b0bad12f43707ed991ee0bb16b5b5edef06",
+    )
+)
+"""The SHA-256 of files that `weft init` made, now or in an earlier version, and that say nothing yet."""
 
 
 class FileAt(NamedTuple):
@@ -223,6 +233,8 @@ def _text(path: str, handle: int) -> FileText:
     data = b"".join(chunks)
     if size > len(data):
         return _shortened(path, data, size)
+    if sha256(data).hexdigest() in PLACEHOLDERS:
+        return FileText(path, "")
     large = f"{path} is large: all of its {size} bytes were read." if size > LARGE_BYTES else ""
     try:
         return FileText(path, data.decode("utf-8-sig"), large)

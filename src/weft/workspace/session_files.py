@@ -61,6 +61,8 @@ def read_session(text: str, name: str) -> SessionFile:
     Raises:
         StoreError: it is neither, or it is damaged; the sentence says where.
     """
+    if not text.lstrip("\ufeff").lstrip().startswith("{"):
+        raise StoreError(f"{name} is no session file: `weft sessions export` writes one.")
     first, _, rest = text.lstrip("\ufeff").partition("\n")
     head = _parsed(first, name, "line 1") if first.strip().endswith("}") else None
     if isinstance(head, Mapping) and head.get("kind") == _KIND:

@@ -10,7 +10,7 @@ at once, and ten threads that wake for one row each would cost more than the row
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 import queue
 import random
 import threading
@@ -27,12 +27,14 @@ from typing import Any, Generic, TypeVar
 import apsw
 
 from weft.errors import StoreError, WeftError
+from weft.private_files import make_private_folder, private_opener
 from weft.store.sqlite.migrations import migrate
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
 from weft.store.sqlite.tables import TABLES
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 Work = Callable[[apsw.Connection], T]
 """Work may be run a second time, if another job of its group failed and all of them were undone."""
 _Outcome = tuple[Any, BaseException | None]
@@ -81,8 +83,10 @@ class Database:
         self._connections: list[apsw.Connection] = []
         self._closed = False
         with translated(path):
-            self._writer = connect(path)
+            self._writer, self._uri = _open(path)
             migrate(self._writer, path, tables)
+        if self._writer.readonly("main"):
+            _log.warning("%s cannot be written to: it is read, and nothing new is kept.", path)
         self._thread = threading.Thread(target=self._write_forever, name="weft-store", daemon=True)
         self._thread.start()
 
@@ -150,7 +154,7 @@ class Database:
         connection = getattr(self._reader, "connection", None)
         if connection is None:
             with translated(self.path):
-                connection = self._reader.connection = connect(self.path, read_only=True)
+                connection = self._reader.connection = connect(self._uri, read_only=True)
             self._connections.append(connection)
         return [self._read_now(connection, job) for job in jobs]
 
@@ -271,17 +275,34 @@ def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> 
         job.settle(result, error)
 
 
+def _open(path: str) -> tuple[apsw.Connection, str]:
+    """Open a file, and return the name by which to open it for reading.
+
+    A file in a folder that cannot be written to has no place for its `-shm`: it is opened as one that nobody
+    changes.
+    """
+    connection = connect(path)
+    if connection.readonly("main"):
+        try:
+            connection.execute("select count(*) from sqlite_schema")
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            connection.close()
+            path = f"{Path(path).absolute().as_uri()}?immutable=1"
+            connection = connect(path, read_only=True)
+    return connection, path
+
+
 def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
     if path != ":memory:" and not read_only:
         make_private(Path(path))
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(path, flags=flags)
+    connection = apsw.Connection(path, flags=flags | apsw.SQLITE_OPEN_URI)
     connection.set_busy_handler(_patience())
     connection.enable_load_extension(True)
     connection.load_extension(_vector_extension())
     connection.enable_load_extension(False)
     connection.pragma("foreign_keys", True)
-    if not read_only:
+    if not connection.readonly("main"):
         if path != ":memory:":
             connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", "full")
@@ -290,9 +311,9 @@ def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
 
 def make_private(path: Path) -> None:
     """Create an empty file that only its owner may read, unless it exists; its folder likewise."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        open(path, "x", opener=private_opener).close()
 
 
 def problems(db: apsw.Connection) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 import apsw
 
 from weft.errors import StoreError, WeftError
+from weft.private_files import make_private_folder, private_opener, write_private
 from weft.store.sqlite.database import explain
 from weft.store.sqlite.index import index_message, index_text
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from
@@ -50,11 +51,11 @@ def export_tables(db: apsw.Connection, tables: Sequence[Table], folder: Path) ->
         raise StoreError(f"There is something in {folder} already: name a new folder.")
     part = folder.with_name(f".{folder.name}.part-{os.getpid()}")
     try:
-        part.mkdir(parents=True)
+        make_private_folder(part)
         counts = {table.name: _write_rows(db, table, part) for table in tables}
         _write_texts(db, part / "blocks")
         manifest = {"format": FORMAT, "rows": counts}
-        (part / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+        write_private(part / MANIFEST, json.dumps(manifest, indent=1) + "\n")
         part.replace(folder)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -67,7 +68,8 @@ def export_tables(db: apsw.Connection, tables: Sequence[Table], folder: Path) ->
 def _write_rows(db: apsw.Connection, table: Table, folder: Path) -> int:
     columns, count = table.exported, 0
     names = ", ".join(column.name for column in columns)
-    with (folder / f"{table.name}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+    path = folder / f"{table.name}.jsonl"
+    with open(path, "w", encoding="utf-8", newline="\n", opener=private_opener) as file:
         for row in db.execute(f"select {names} from {table.name} order by {table.order}"):
             pairs = zip(columns, row, strict=True)
             values = {column.name: _to_json(column, value) for column, value in pairs if value is not None}
@@ -86,8 +88,7 @@ def _write_texts(db: apsw.Connection, folder: Path) -> None:
     """Write the text of each block to a file of its own, for people. An import reads the rows only."""
     for block_id, agent, label, text in db.execute("select id, agent_id, label, rendered from blocks"):
         path = folder / _file_name(agent) / f"{_file_name(label)}-{block_id[-6:]}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode("utf-8"))
+        write_private(path, text)
 
 
 def _file_name(name: str) -> str:

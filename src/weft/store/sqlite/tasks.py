@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from weft.errors import StoreError
+from weft.errors import StoreError, UnknownName
 from weft.store.rules import (
     SAME_TASK_SECONDS,
     DueTask,
@@ -193,5 +193,6 @@ def _own(db: apsw.Connection, sender: str, id_prefix: str) -> str:
     ]
     if len(ids) != 1 or not id_prefix:
         what = "No task" if not ids else f"{len(ids)} tasks"
-        raise StoreError(f"{what} of yours begins with {id_prefix!r}: give more of its id.")
+        remedy = "give more of its id" if ids else "list them to see their ids"
+        raise UnknownName(f"{what} of yours begins with {id_prefix!r}: {remedy}.")
     return ids[0]
