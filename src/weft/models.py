@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -55,6 +56,17 @@ def reachable(config: Config, environ: Mapping[str, str] = os.environ) -> list[t
     if unavailable(config.local) is None:
         rows.append(("local", "a small stand-in that needs no network"))
     return rows
+
+
+def stand_in_note(info: ModelInfo) -> str:
+    """Say what the embedded model is, and the two best ways to a real one on this machine."""
+    if info.provider != "local":
+        return ""
+    pull = "`ollama pull llama3.2`" if shutil.which("ollama") else "install Ollama and `ollama pull llama3.2`"
+    return (
+        f"{info.id} is a small stand-in: it needs no network, knows little, and calls no tools. For a real "
+        f"model {pull}, or set ANTHROPIC_API_KEY or OPENAI_API_KEY."
+    )
 
 
 def is_provider(name: str, config: Config) -> bool:

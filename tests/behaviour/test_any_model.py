@@ -19,7 +19,8 @@ SHOWN = {"model_info": {"general.architecture": "llama", "llama.context_length":
 
 
 def run(home: Path, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return run_weft(environ(home, OLLAMA_HOST="127.0.0.1:1", NO_COLOR="1", **(env or {})), *words)
+    around = {"OLLAMA_HOST": "127.0.0.1:1", "NO_COLOR": "1", **(env or {})}
+    return run_weft(environ(home, **around), *words)
 
 
 def receipt(home: Path, *words: str, env: dict[str, str] | None = None) -> dict[str, Any]:

@@ -31,6 +31,7 @@ CALLS = {
     "chat": ["-p", "scripted"],
     "completion": ["bash"],
     "context": ["-p", "scripted", "hello"],
+    "docs": ["config"],
     "demo": ["-p", "scripted", "--folder", "{home}/sample"],
     "doctor": [],
     "export": ["{home}/new"],
@@ -40,6 +41,7 @@ CALLS = {
     "memory": ["list"],
     "models": [],
     "pair": [],
+    "people": ["list"],
     "recipes": ["list"],
     "restore": ["{home}/old.backup"],
     "search": ["hello"],
@@ -47,6 +49,7 @@ CALLS = {
     "sessions": ["list"],
     "skills": ["list"],
     "tasks": ["list"],
+    "tools": ["list"],
 }
 STDIN = {
     "chat": "hello\n",
@@ -77,7 +80,7 @@ def start(home: Path, command: str, stdout: int) -> "subprocess.Popen[str]":
         [sys.executable, "-m", "weft", command, *args],
         env=environ(home, OLLAMA_HOST="127.0.0.1:9"),
         cwd=home,
-        stdin=subprocess.PIPE,
+        stdin=subprocess.PIPE if command in STDIN else subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,

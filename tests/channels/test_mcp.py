@@ -80,7 +80,7 @@ async def test_a_block_can_be_made_read_changed_and_found_and_keeps_its_history(
         (hit,) = (await ask("search", query="marlin"))["hits"]
         assert (hit["source"], hit["text"]) == ("block", "The boat is Marlin.\nIt is red.")
         versions = await ask.store.memory.block_history("weft", "boat")
-        assert [version.author for version in versions] == ["weft"] * 4
+        assert [version.author for version in versions] == ["owner (MCP)"] * 4
         assert await ask.store.memory.undo_block("weft", "boat")
         assert (await ask("read_block", label="boat"))["text"] == "The boat is Marlin.\nIt is blue."
 

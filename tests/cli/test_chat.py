@@ -1,9 +1,6 @@
 """`weft chat` as a process: through a pipe, and at a terminal."""
 
-import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -12,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from programs import Terminal
 from screens import lines_on_screen
 from weft.testing import LoopbackVendor, Refusal
 
@@ -87,44 +85,6 @@ def test_a_chat_that_waits_in_a_pipe_ends_when_it_is_told_to(environ: dict[str, 
         child.terminate()
 
         assert child.wait(timeout=30) == 128 + signal.SIGTERM
-
-
-class Terminal:
-    """A program at a terminal: what it shows, until certain words come; and what a person types."""
-
-    def __init__(self, environ: dict[str, str], *args: str) -> None:
-        self._ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "weft", *args]
-        self.child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
-        os.close(theirs)
-        self._seen = b""
-
-    def read_until(self, words: str) -> str:
-        """What it shows up to these words; it may be silent for a minute."""
-        wanted = words.encode()
-        while wanted not in self._seen:
-            ready, _, _ = select.select([self._ours], [], [], 60)
-            assert ready, self._seen
-            self._seen += os.read(self._ours, 65536)
-            if b"\x1b[6n" in self._seen:  # it asks where the cursor is, as editors do
-                os.write(self._ours, b"\x1b[1;1R")
-                self._seen = self._seen.replace(b"\x1b[6n", b"")
-        shown, _, self._seen = self._seen.partition(wanted)
-        return shown.decode(errors="replace")
-
-    def type(self, keys: str) -> None:
-        os.write(self._ours, keys.encode())
-
-    def complete(self, text: str, rest: str) -> None:
-        """Type a text, press Tab, and when the rest is there, Enter."""
-        self.type(f"{text}\t")
-        self.read_until(rest)
-        self.type("\r")
-
-    def close(self) -> None:
-        self.child.kill()
-        self.child.wait()
-        os.close(self._ours)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 import weft
-from weft.turn.learn import LearnedFact, learn_facts, summarize
+from weft.turn.learn import LearnedFact, learn_facts, no_summary, summarize
 
 from samples import assistant, user
 
@@ -46,12 +46,13 @@ async def test_an_empty_conversation_asks_no_model() -> None:
 
 
 @pytest.mark.parametrize("answer", [weft.ProviderError("busy"), "  "])
-async def test_when_the_model_fails_the_summary_is_the_number_of_messages(
-    answer: str | weft.ProviderError,
-) -> None:
-    assert (
-        await summarize(weft.ScriptedProvider([answer]), OMEGA, SAID) == "(3 messages, summary unavailable)"
-    )
+async def test_when_the_model_fails_there_is_no_summary_yet(answer: str | weft.ProviderError) -> None:
+    with pytest.raises(weft.ProviderError):
+        await summarize(weft.ScriptedProvider([answer]), OMEGA, SAID)
+
+
+def test_a_summary_that_was_given_up_is_the_number_of_messages() -> None:
+    assert no_summary(SAID) == "(3 messages, summary unavailable)"
 
 
 async def test_facts_come_with_the_message_in_which_they_were_said() -> None:

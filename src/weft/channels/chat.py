@@ -181,6 +181,14 @@ def show(text: str, out: Console) -> None:
         out.file.write(f"{text}\n")
 
 
+async def skippable(work: Awaitable[None], what: str, out: Console, err: Console) -> None:
+    """Do work beside the conversation, with a line that says so. Ctrl-C and a model that fails end it."""
+    if out.is_terminal:
+        err.print(f"[dim]{what} … (Ctrl-C skips it)[/]")
+    with suppress(WeftError):  # it is tried again later
+        await _stoppable(work, out)
+
+
 async def _stoppable(work: Awaitable[None], out: Console) -> None:
     """Do some work that Ctrl-C cancels, and nothing else."""
     loop, task, whole = asyncio.get_running_loop(), asyncio.ensure_future(work), asyncio.current_task()

@@ -22,6 +22,7 @@ from weft.cli.options import (
     Workspace,
     err,
     message,
+    note_stand_in,
     out,
     run,
     settings,
@@ -64,6 +65,7 @@ def ask(
 
     async def work() -> None:
         assistant = await connect(config)
+        note_stand_in(config, assistant.engine.provider.info)
         try:
             session = await (_last_session(assistant) if go_on else _new_session(assistant))
             events = assistant.handle(replace(question, session=session, one_off=not go_on and bool(session)))

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from weft.channels.chat import Chat, TerminalConsent, piped_lines, typed_lines
+from weft.channels.chat import Chat, TerminalConsent, piped_lines, skippable, typed_lines
 from weft.channels.completions import Completions
 from weft.cli.models import model_names
 from weft.cli.options import (
@@ -21,13 +21,16 @@ from weft.cli.options import (
     Window,
     Workspace,
     err,
+    note_stand_in,
     out,
     run,
     settings,
 )
 from weft.cli.sessions import named_session
 from weft.compose import connect
+from weft.config import Config
 from weft.gateway.assistant import Assistant
+from weft.gateway.background import idle_sessions, learn_facts_from, learn_once, may_learn
 from weft.types.escape import printable
 from weft.types.request import TurnRequest
 
@@ -54,6 +57,7 @@ def chat(
 
     async def work() -> int:
         assistant = await connect(config)
+        note_stand_in(config, assistant.engine.provider.info)
         try:
             is_typed = sys.stdin.isatty()
             consent = TerminalConsent(out) if is_typed else None
@@ -69,14 +73,32 @@ def chat(
                     assistant=assistant, caller=caller, list_models=partial(model_names, config)
                 )
                 lines = typed_lines(await _greet(assistant, request.session), out, completions)
+            await _learn(assistant, config)
             chat = Chat(assistant, request, out, err, consent, config.context.max_attachment_bytes)
-            return await chat.run(lines)
+            failed = await chat.run(lines)
+            if is_typed:
+                await _learn(assistant, config, chat.request.session)
+            return failed
         finally:
             await assistant.close()
 
     failed = run(work())
     if failed and not sys.stdin.isatty():
         raise typer.Exit(1)
+
+
+async def _learn(assistant: Assistant, config: Config, session_id: str = "") -> None:
+    """Learn from conversations that are over, or the facts of the one that is left. Ctrl-C skips it."""
+    engine = assistant.engine
+    if not may_learn(engine, config.learn):
+        return
+    store = await assistant.store.get()
+    if not session_id and await idle_sessions(engine, config.learn):
+        await skippable(learn_once(engine, config.learn), "learning from earlier conversations", out, err)
+    elif session := await store.sessions.find(session_id) if session_id else None:
+        messages = await store.messages.all(session.id)
+        if any(message.role == "user" for message in messages[session.learned_to :]):
+            await skippable(learn_facts_from(engine, session, messages), "learning facts", out, err)
 
 
 async def _session(assistant: Assistant, request: TurnRequest, session_id: str, *, new: bool) -> str:

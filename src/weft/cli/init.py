@@ -9,9 +9,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from weft.cli.memory import with_store
 from weft.cli.options import Workspace, out, write
 from weft.config import find_paths
 from weft.errors import WorkspaceError
+from weft.memory.starter import create_starter_blocks
+from weft.types.person import ASSISTANT
 
 app = typer.Typer(add_completion=False)
 STARTER = Path(__file__).parent / "starter"
@@ -41,8 +44,13 @@ def init(
         write(path, text)
         out.print(f"[green]made[/]    {escape(str(path))}", soft_wrap=True)
         created += 1
+    if workspace is None:
+        for label in with_store(lambda store: create_starter_blocks(store.memory, ASSISTANT)):
+            out.print(f"[green]made[/]    the memory block {label}")
     out.print(
-        f'{created} files made, {existing} kept. Edit SOUL.md and USER.md, then try: weft ask "Who are you?"'
+        f"{created} files made, {existing} kept. Edit SOUL.md and USER.md, then talk: `weft chat`. "
+        'Say "remember that I live in Lisbon" to see it remember.',
+        soft_wrap=True,
     )
 
 

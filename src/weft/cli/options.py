@@ -10,6 +10,7 @@ import signal
 import stat
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -20,9 +21,10 @@ from rich.markup import escape
 from weft.config import Config, load_config
 from weft.errors import StoreError
 from weft.gateway.sanitize import clean
-from weft.models import with_named_provider
+from weft.models import stand_in_note, with_named_provider
 from weft.private_files import write_private
 from weft.types.escape import fenced, printable
+from weft.types.limits import ModelInfo
 from weft.types.request import Caller
 
 T = TypeVar("T")
@@ -93,6 +95,15 @@ def message(words: list[str] | None) -> str:
     for note in cleaned.notes:
         typer.echo(f"weft: {note}", err=True)
     return cleaned.text
+
+
+def note_stand_in(config: Config, info: ModelInfo) -> None:
+    """Say once, at the first start, that the embedded model is only a stand-in."""
+    note, marker = stand_in_note(info), config.paths.data_dir / ".stand-in"
+    if note and not marker.exists():
+        err.print(f"[dim]{safe(note)}[/]", soft_wrap=True)
+        with suppress(StoreError):  # then it is said again
+            write(marker, "")
 
 
 def say(text: str) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from weft.cli.memory import with_store
-from weft.cli.options import AsJson, out
+from weft.cli.options import AsJson, out, safe
 from weft.types.escape import printable
+from weft.types.person import OWNER_NAME
 
 app = typer.Typer(add_completion=False)
 
@@ -21,6 +23,9 @@ def pair(
     remove: Annotated[
         str, typer.Option("--remove", metavar="CHANNEL:SENDER", help="Let somebody in no longer.")
     ] = "",
+    me: Annotated[
+        bool | None, typer.Option("--me/--not-me", help="Whether this is your own account, with your memory.")
+    ] = None,
     denied: Annotated[bool, typer.Option("--denied", help="List who was turned away.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -33,7 +38,15 @@ def pair(
         out.print(f"{remove} may come in no longer." if gone else f"{remove} was not in.")
     elif code:
         paired = with_store(lambda store: store.auth.confirm_pairing(code))
-        out.print(f"{paired.channel}:{paired.sender} may come in.")
+        sender = f"{paired.channel}:{paired.sender}"
+        out.print(f"{safe(sender)} may come in.")
+        if me is None and sys.stdin.isatty():
+            me = typer.confirm("Is this your own account? Then it shares your memory", default=False)
+        if me:
+            with_store(lambda store: store.people.link(sender, OWNER_NAME))
+            out.print(f"{safe(sender)} is you: facts, memory, recall and tasks are the same everywhere.")
+        elif me is None:
+            out.print(f"[dim]If this is you: weft people link {safe(sender)} owner[/]")
     else:
         known = with_store(lambda store: store.auth.list_paired())
         if as_json:

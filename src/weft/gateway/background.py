@@ -79,12 +79,17 @@ async def delete_old_mail(store: LazyStore, stopped: asyncio.Event) -> None:
 async def learn_from_idle(engine: Engine, settings: LearnSettings, stopped: asyncio.Event) -> None:
     """Summarize sessions that are over and store facts about their people, until `stopped`."""
     while may_learn(engine, settings) and not stopped.is_set():
-        for session in await idle_sessions(engine, settings):
-            learning = await unless(stopped.wait(), learn_from(engine, session, settings))
-            if learning is None:
-                return  # it has no summary yet, so the next start learns from it
-            learning.result()
+        learning = await unless(stopped.wait(), learn_once(engine, settings))
+        if learning is None:
+            return  # what has no summary yet is learned from at the next start
+        learning.result()
         await pause(stopped, settings.every_seconds)
+
+
+async def learn_once(engine: Engine, settings: LearnSettings) -> None:
+    """Learn from all sessions that are over."""
+    for session in await idle_sessions(engine, settings):
+        await learn_from(engine, session, settings)
 
 
 def may_learn(engine: Engine, settings: LearnSettings) -> bool:

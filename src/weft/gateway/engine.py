@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from weft.errors import ConfigError, did_you_mean
+from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.recall_gate import needs_of
 from weft.gateway.transcript import COMPARED, match
@@ -100,7 +100,10 @@ class Engine:
 
     async def identify(self, caller: Caller) -> Caller:
         """Return a caller with the person behind them, and with that person's memory."""
-        store = await self.store.find()
+        try:
+            store = await self.store.find()
+        except StoreError:
+            store = None  # a turn that needs the store fails with the reason; one that does not goes on
         sender = caller.sender
         return caller.known_as(default_person(sender) if store is None else await store.people.find(sender))
 
