@@ -31,6 +31,7 @@ from weft.compose import connect
 from weft.config import Config
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import idle_sessions, learn_facts_from, learn_once, may_learn
+from weft.providers.base import describe
 from weft.types.escape import printable
 from weft.types.request import TurnRequest
 
@@ -118,7 +119,7 @@ async def _session(assistant: Assistant, request: TurnRequest, session_id: str, 
 async def _greet(assistant: Assistant, session_id: str) -> list[str]:
     """Say where the conversation is. Returns what the person said before, for the arrow keys."""
     newest = await (await assistant.store.get()).messages.newest(session_id, _RECALLED_LINES)
-    info = assistant.engine.provider.info
+    info = await describe(assistant.engine.provider)
     so_far = f"{len(newest)} messages so far" if newest else "a new session"
     line = f"{info.provider} ({info.id}) answers; {so_far}. `/help` lists the commands."
     out.print(f"[dim]{escape(printable(line))}[/]")
