@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -29,6 +30,7 @@ from weft.cli.options import (
 from weft.cli.sessions import named_session
 from weft.compose import connect
 from weft.config import Config
+from weft.errors import ProviderError
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import idle_sessions, learn_facts_from, learn_once, may_learn
 from weft.providers.base import describe
@@ -119,7 +121,9 @@ async def _session(assistant: Assistant, request: TurnRequest, session_id: str, 
 async def _greet(assistant: Assistant, session_id: str) -> list[str]:
     """Say where the conversation is. Returns what the person said before, for the arrow keys."""
     newest = await (await assistant.store.get()).messages.newest(session_id, _RECALLED_LINES)
-    info = await describe(assistant.engine.provider)
+    info = assistant.engine.provider.info
+    with suppress(ProviderError):  # the first answer says it, and `/model` changes it
+        info = await describe(assistant.engine.provider)
     so_far = f"{len(newest)} messages so far" if newest else "a new session"
     line = f"{info.provider} ({info.id}) answers; {so_far}. `/help` lists the commands."
     out.print(f"[dim]{escape(printable(line))}[/]")
