@@ -51,6 +51,17 @@ def test_the_window_of_an_unknown_model_comes_from_its_server(tmp_path: Path, pa
     assert not any("assumed" in note for note in built["warnings"])
 
 
+def test_a_server_is_asked_for_a_window_once_and_the_answer_is_remembered(tmp_path: Path) -> None:
+    pages = {"/v1/models": {"data": [{"id": "qwen3-32b", "max_model_len": 40_960}]}}
+    with LoopbackVendor("openai", ["One."], pages=pages) as server:
+        env = {"OPENAI_BASE_URL": f"{server.url}/v1"}
+        run(tmp_path, "ask", "-m", "qwen3-32b", "hi", env=env)
+        server.pages.clear()
+        again = receipt(tmp_path, "-m", "qwen3-32b", "hi", env=env)
+
+    assert again["window"] == 40_960
+
+
 def test_a_window_that_nobody_names_is_an_assumption_and_called_one(tmp_path: Path) -> None:
     with LoopbackVendor("openai") as server:
         built = receipt(tmp_path, "-m", "qwen3-32b", "hi", env={"OPENAI_BASE_URL": f"{server.url}/v1"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -52,6 +52,7 @@ class Engine:
     find_builder: Callable[[str], ContextBuilder] | None = None
     _providers: dict[str, Provider] = field(default_factory=dict)
     _ratios: dict[str, float] = field(default_factory=dict)
+    _windows: dict[str, int] = field(default_factory=dict)
     _builtin: dict[str, Sequence[Tool]] = field(default_factory=dict)
     _known_agents: set[str] = field(default_factory=set)
 
@@ -243,10 +244,25 @@ class Engine:
 
     async def _model(self, store: Store | None, provider: Provider) -> ModelInfo:
         """Return a model with what its server says of it and what was learned of its tokens."""
-        info = await describe(provider)
+        info = await self._described(store, provider)
         if info.id not in self._ratios and store is not None:
             self._ratios[info.id] = await store.turns.find_ratio(info.id) or info.tokens_ratio
         return replace(info, tokens_ratio=self._ratios.get(info.id, info.tokens_ratio))
+
+    async def _described(self, store: Store | None, provider: Provider) -> ModelInfo:
+        """Return a model with its window. What a server says about it is stored, and asked for only once."""
+        before = provider.info
+        key = f"{before.provider}:{before.id}"
+        if before.is_assumed and store is not None and key not in self._windows:
+            self._windows[key] = await store.turns.find_window(key) or 0
+        info = await describe(provider, self._windows.get(key))
+        key = f"{info.provider}:{info.id}"
+        is_news = key in self._windows and not info.is_assumed and self._windows[key] != info.max_tokens
+        if is_news and store is not None and info.max_tokens:
+            self._windows[key] = info.max_tokens
+            with suppress(StoreError):  # a store that can only be read
+                await store.turns.save_window(key, info.max_tokens)
+        return info
 
     def _reason(self, provider: Provider) -> str:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"

@@ -31,10 +31,13 @@ class Provider(Protocol):
     async def close(self) -> None: ...
 
 
-async def describe(provider: Provider) -> ModelInfo:
-    """Return the model of a provider, with what its server says of it where it can be asked."""
+async def describe(provider: Provider, known_window: int | None = None) -> ModelInfo:
+    """Return the model of a provider, with what its server says of it where it can be asked.
+
+    A window that is known from an earlier time need not be asked for.
+    """
     ask = getattr(provider, "describe", None)
-    info: ModelInfo = await ask() if ask is not None else provider.info
+    info: ModelInfo = await ask(known_window) if ask is not None else provider.info
     return info
 
 

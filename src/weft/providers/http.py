@@ -85,7 +85,7 @@ class HttpProvider:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def describe(self) -> ModelInfo:
+    async def describe(self, known_window: int | None = None) -> ModelInfo:
         """Return the model with what its server says of it. The server is asked once, for a second at most.
 
         Raises:
@@ -94,6 +94,8 @@ class HttpProvider:
         vendor, is_own = self._vendor, self._url == self._vendor.address
         if self._is_described or not (vendor.tells_windows or not is_own):
             return self.info
+        if known_window and self.info.is_assumed and self._is_named:
+            self._set_window(known_window)
         if self.info.is_assumed or not self._is_named:
             try:
                 async with asyncio.timeout(_ASK_SECONDS):

@@ -254,6 +254,11 @@ class Turns(Protocol):
     async def find_ratio(self, model: str) -> float | None:
         """Return how many of a model's tokens one of our tokens is, by its last report."""
 
+    async def find_window(self, model: str) -> int | None:
+        """Return the window that a server named for `PROVIDER:MODEL`, if it was asked before."""
+
+    async def save_window(self, model: str, window: int) -> None: ...
+
     async def save_result(self, session_id: str, tool: str, content: str) -> str:
         """Store the whole of a result that is too long to be shown. Returns its id."""
 

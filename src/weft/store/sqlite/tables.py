@@ -185,7 +185,11 @@ TABLES: tuple[Table, ...] = (
         *times("created_at"),
     ),
     table(
-        "ratios", *names("model", sql="text primary key"), Column("ratio", "real not null"), has_rowid=False
+        "models",
+        *names("model", sql="text primary key"),
+        Column("ratio", "real"),
+        *integers("window", sql="integer"),
+        has_rowid=False,
     ),
     # --- mailbox
     table(

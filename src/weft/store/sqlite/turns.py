@@ -106,7 +106,17 @@ class SqliteTurns(Repository):
         return True
 
     async def find_ratio(self, model: str) -> float | None:
-        return await self._value(float, "select ratio from ratios where model = ?", model)
+        return await self._value(float, "select ratio from models where model = ?", model)
+
+    async def find_window(self, model: str) -> int | None:
+        return await self._value(int, "select window from models where model = ?", model)
+
+    async def save_window(self, model: str, window: int) -> None:
+        query = (
+            "insert into models(model, window) values(?, ?) "
+            "on conflict(model) do update set window = excluded.window"
+        )
+        await self._execute(query, storable(model), window)
 
     async def get(self, turn_id: str) -> Receipt:
         receipt = await self.find(turn_id)
@@ -161,7 +171,10 @@ class SqliteTurns(Repository):
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             model, ratio = ending.ratio
             if model and ratio is not None:
-                query = "insert or replace into ratios(model, ratio) values(?, ?)"
+                query = (
+                    "insert into models(model, ratio) values(?, ?) "
+                    "on conflict(model) do update set ratio = excluded.ratio"
+                )
                 db.execute(query, (storable(model), ratio))
 
         await self._write(work)
