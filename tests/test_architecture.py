@@ -38,6 +38,7 @@ LAZY_IMPORTS = {
     ("__init__.py", "_homes"): "pathlib",
     ("models.py", "make_provider"): "weft.providers.http",
     ("channels/chat.py", "_editor"): "weft.channels",
+    ("compose.py", "make_channels"): "weft.channels.telegram",
     ("compose.py", "make_servers"): "weft.channels.http",
     ("plugins.py", "_entry_points"): "importlib.metadata",
     ("gateway/feed.py", "_load"): "httpx",

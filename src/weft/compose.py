@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 from zoneinfo import available_timezones
 
-from weft.channels.telegram import Telegram
 from weft.config import Config, load_config
 from weft.errors import ProviderError, StoreError
 from weft.gateway.assistant import Assistant
@@ -243,6 +242,8 @@ def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> li
     channels: list[Channel] = [make_plugin("channels", name, config.plugins) for name in config.channels]
     secret = environ.get("TELEGRAM_BOT_TOKEN") or config.telegram.token
     if token := read_secret(secret, "telegram.token", environ):
+        from weft.channels.telegram import Telegram  # noqa: PLC0415 - only `weft serve` needs it
+
         channels.append(Telegram(token, config.telegram))
     return channels
 

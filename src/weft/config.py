@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from platformdirs import user_config_path, user_data_path
 
 from weft.channels.http_settings import HttpChannelSettings
-from weft.channels.telegram import TelegramSettings
+from weft.channels.telegram_settings import TelegramSettings
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.background import LearnSettings
 from weft.gateway.settings import GatewaySettings

@@ -26,7 +26,8 @@ from weft.channels.chat import Chat
 from weft.channels.http import make_app
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.mcp import make_server
-from weft.channels.telegram import Telegram, TelegramSettings
+from weft.channels.telegram import Telegram
+from weft.channels.telegram_settings import TelegramSettings
 from weft.config import Config, ToolSettings, load_config
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.settings import GatewaySettings

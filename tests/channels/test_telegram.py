@@ -11,7 +11,8 @@ import pytest
 
 import weft
 from fake_telegram import TOKEN, FakeTelegram, error, message
-from weft.channels.telegram import Telegram, TelegramSettings
+from weft.channels.telegram import Telegram
+from weft.channels.telegram_settings import TelegramSettings
 from weft.types.envelope import Inbound, Outbound
 
 

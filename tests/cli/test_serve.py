@@ -10,7 +10,8 @@ import pytest
 import weft
 from fake_telegram import TOKEN, FakeTelegram
 from weft.channels.http_settings import HttpChannelSettings
-from weft.channels.telegram import Telegram, TelegramSettings
+from weft.channels.telegram import Telegram
+from weft.channels.telegram_settings import TelegramSettings
 from weft.cli.serve import _check_streams, _part, _stay_on
 from weft.config import Config
 from weft.gateway.background import LearnSettings

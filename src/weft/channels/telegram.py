@@ -10,12 +10,13 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
 from types import ModuleType
 from typing import Any
 
+from weft.channels.telegram_settings import TelegramSettings
 from weft.channels.telegram_text import messages, plain_messages
 from weft.errors import ChannelError
 from weft.gateway.channel import Submit
@@ -30,16 +31,6 @@ _MAX_WAIT_SECONDS = 60.0
 _PATIENCE_SECONDS = 300.0
 """How long an answer waits for Telegram's rate limits before it goes back to the outbox."""
 _TIMEOUT_SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TelegramSettings:
-    """The bot's token or where it is, the senders that may write, and the address of the Bot API."""
-
-    token: str = field(default="", repr=False)
-    allowed: tuple[str, ...] = ()
-    poll_seconds: int = 30
-    api_url: str = "https://api.telegram.org"
 
 
 @dataclass(frozen=True, slots=True)
