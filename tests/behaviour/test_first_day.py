@@ -72,6 +72,7 @@ def vendor() -> Iterator[LoopbackVendor]:
         calls("remember_fact", key="tea", value="green"),
         "Green tea, noted.",
         "none",
+        "They talked about Lisbon and tea.",  # what is learned at /new; all facts are known by then
         "Lisbon, and green tea.",
         "none",
     )
@@ -126,6 +127,7 @@ def test_from_the_wheel_to_the_third_conversation(installed: str, home: Path, ve
     shown = str(vendor.requests[-2].payload)  # the last one learns from the conversation
     assert "Lives in Lisbon." in shown
     assert "tea: green" in shown
+    assert "They talked about Lisbon and tea." in shown
     assert "owner (you)" in weft_("people", "list")
     assert "Lives in Lisbon." in weft_("memory", "show", "human")
     assert os.stat(home / "weft.db").st_mode & 0o777 == 0o600

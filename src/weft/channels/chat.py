@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,7 +66,10 @@ class TerminalConsent:
 
 @dataclass(slots=True)
 class Chat:
-    """One conversation at a terminal, or with a program at the other end of a pipe."""
+    """One conversation at a terminal, or with a program at the other end of a pipe.
+
+    `left` is called with the id of a session that the person leaves for a new one.
+    """
 
     assistant: Assistant
     request: TurnRequest
@@ -74,6 +77,7 @@ class Chat:
     err: Console
     consent: TerminalConsent | None = None
     max_attachment_bytes: int = 1_000_000
+    left: Callable[[str], Awaitable[None]] | None = None
 
     async def run(self, lines: AsyncIterator[str]) -> int:
         """Answer every line until there are no more. Returns how many could not be answered."""
@@ -85,11 +89,14 @@ class Chat:
                 break
             if not text:
                 continue
+            before = self.request.session
             try:
                 await _stoppable(self._answer(text), self.out)
             except WeftError as error:
                 failed += 1
                 self._complain(str(error))
+            if text.lower() == "/new" and self.left is not None and self.request.session != before:
+                await self.left(before)
             await self._remind()
         return failed
 

@@ -32,7 +32,7 @@ from weft.compose import connect
 from weft.config import Config
 from weft.errors import ProviderError
 from weft.gateway.assistant import Assistant
-from weft.gateway.background import idle_sessions, learn_facts_from, learn_once, may_learn
+from weft.gateway.background import idle_sessions, learn_facts_from, learn_from, learn_once, may_learn
 from weft.providers.base import describe
 from weft.types.escape import printable
 from weft.types.request import TurnRequest
@@ -78,6 +78,7 @@ def chat(
                 lines = typed_lines(await _greet(assistant, request.session), out, completions)
             await _learn(assistant, config)
             chat = Chat(assistant, request, out, err, consent, config.context.max_attachment_bytes)
+            chat.left = partial(_learn_all, assistant, config) if is_typed else None
             failed = await chat.run(lines)
             if is_typed:
                 await _learn(assistant, config, chat.request.session)
@@ -102,6 +103,13 @@ async def _learn(assistant: Assistant, config: Config, session_id: str = "") -> 
         messages = await store.messages.all(session.id)
         if any(message.role == "user" for message in messages[session.learned_to :]):
             await skippable(learn_facts_from(engine, session, messages), "learning facts", out, err)
+
+
+async def _learn_all(assistant: Assistant, config: Config, session_id: str) -> None:
+    """Learn from a conversation that the person has ended."""
+    session = await (await assistant.store.get()).sessions.find(session_id)
+    if session is not None and may_learn(assistant.engine, config.learn):
+        await skippable(learn_from(assistant.engine, session), "learning from this conversation", out, err)
 
 
 async def _session(assistant: Assistant, request: TurnRequest, session_id: str, *, new: bool) -> str:
