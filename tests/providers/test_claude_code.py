@@ -207,6 +207,28 @@ async def test_who_stops_listening_ends_the_call(claude: FakeClaude) -> None:
     assert not claude.settings.exists()
 
 
+async def test_a_call_that_is_cancelled_while_its_process_starts_leaves_nothing_behind(
+    claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude.says(delta("At "), spawn=True, wait_for="never", then=[])
+    start = asyncio.create_subprocess_exec
+
+    async def slow(*args: Any, **options: Any) -> Any:
+        process = await start(*args, **options)
+        await until(lambda: bool(claude.calls()))
+        asked.cancel()
+        await asyncio.sleep(0)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
+    asked = asyncio.create_task(provider().complete(WITH_TIDE))
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait_for(asked, 30)
+
+    assert asked.cancelled()
+    await until(lambda: not runs(claude.call["pid"]) and not runs(claude.call["child"]))
+
+
 async def test_closing_ends_the_calls_that_are_under_way(claude: FakeClaude) -> None:
     claude.says(delta("At "), wait_for="never", then=[])
     asking = provider()

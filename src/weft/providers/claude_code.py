@@ -100,15 +100,18 @@ class ClaudeCode:
     @asynccontextmanager
     async def _child(self, command: list[str], folder: Path, call: Invocation) -> AsyncIterator[_Child]:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=folder,
-                env=_environment(os.environ),
-                stdin=asyncio.subprocess.DEVNULL if call.stdin is None else asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
+            starting = asyncio.create_task(
+                asyncio.create_subprocess_exec(
+                    *command,
+                    cwd=folder,
+                    env=_environment(os.environ),
+                    stdin=asyncio.subprocess.DEVNULL if call.stdin is None else asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    start_new_session=True,
+                )
             )
+            process = await _despite_cancel(starting)
         except (OSError, ValueError) as error:
             raise ProviderError(f"Claude Code cannot be started ({error}): check `{command[0]}`.") from error
         child = _Child(process, call.stdin)
@@ -139,6 +142,18 @@ class ClaudeCode:
             f"The answer of Claude Code broke off before its end{exit_code}{reason}: "
             "ask again, or start `claude` in a terminal to see more."
         )
+
+
+async def _despite_cancel(starting: asyncio.Task[asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Wait for a process to start. If the caller is cancelled meanwhile, its whole group is killed.
+
+    asyncio itself would kill the process alone, and leave what it has started.
+    """
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _Child(await starting, None).end()
+        raise
 
 
 class _Child:
