@@ -1,5 +1,6 @@
 """Fixtures for every test: no network, a home of its own, a store, and the database behind it."""
 
+import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,10 @@ import weft
 from fake_telegram import FakeTelegram
 
 _connect = socket.socket.connect
+
+# A shell makes what it runs in the background deaf to Ctrl-C, and so every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _guarded(self: socket.socket, address: Any) -> None:

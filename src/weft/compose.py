@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from zoneinfo import available_timezones
 
 from weft.config import Config, load_config
@@ -18,7 +18,6 @@ from weft.gateway.assistant import Assistant
 from weft.gateway.channel import Channel, Server
 from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
-from weft.memory.audit import Finding, audit
 from weft.memory.base import Store
 from weft.memory.store import MemoryStore
 from weft.models import choose_model, make_provider, model_named
@@ -54,6 +53,9 @@ from weft.types.recipe import Recipe
 from weft.types.reply import Event
 from weft.types.rules import ToolRule
 from weft.workspace.skills import Skills
+
+if TYPE_CHECKING:
+    from weft.memory.audit import Finding
 
 
 async def connect(  # noqa: PLR0913 - the public contract
@@ -159,6 +161,8 @@ class BackendStore:
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
     async def audit(self) -> list[Finding]:
+        from weft.memory.audit import audit  # noqa: PLC0415 - its patterns are for `weft memory audit` alone
+
         await self.memory.save_texts()
         return audit(await self._backend.list_remembered(), datetime.now(UTC))
 

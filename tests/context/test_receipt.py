@@ -36,9 +36,11 @@ def receipt_of(
     tail: Tail | None = None,
     tools: tuple[weft.ToolDefinition, ...] = (),
     warnings: tuple[str, ...] = (),
+    pictures: int = 0,
 ) -> weft.Receipt:
+    parts = ({"type": "image"},) * pictures
     made = Materials(
-        spec=BuildSpec(recipe=recipe, message="m" * 40, tools=tools),
+        spec=BuildSpec(recipe=recipe, message="m" * 40, tools=tools, parts=parts),
         offers=(skills or Offer(), Offer(), recall or Offer(), Offer()),
         tail=tail or Tail(),
     )
@@ -74,6 +76,18 @@ def test_items_stand_in_the_order_of_the_recipe_after_the_tools() -> None:
         ("recall", "a memory"),
         ("message", "the message"),
     ]
+
+
+def test_pictures_of_the_message_are_priced_and_lower_the_room_of_the_history() -> None:
+    roomy = replace(TEST, limits=weft.ModelContextLimits(max_tokens=3000))
+
+    plain, pictured = receipt_of(roomy, tail=spoken(280)), receipt_of(roomy, tail=spoken(280), pictures=2)
+
+    item = next(item for item in pictured.items if item.title == "2 pictures")
+    assert (item.layer, item.tokens, item.kept, item.origin) == ("message", 2000, True, "user")
+    assert plain.dropped == ()
+    assert pictured.total_tokens <= pictured.limit
+    assert [item.layer for item in pictured.dropped] == ["history"]
 
 
 def test_an_item_says_who_wrote_it_why_it_is_there_and_how_long_it_stays() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import signal
@@ -58,7 +59,10 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        gc.disable()  # nothing that is imported is garbage: looking for some takes a tenth of the start
         command = import_module(f"weft.cli.{module}").app
+        gc.freeze()
+        gc.enable()
         command.rich_markup_mode = None  # plain help, in which a flag does not look like a value
         return typer.main.get_command(command)
 

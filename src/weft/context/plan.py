@@ -10,7 +10,7 @@ from itertools import accumulate
 from weft.context.fit import Fitted, Shelf, everything, fit, price
 from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
-from weft.tokens import Counter, counter
+from weft.tokens import PART_TOKENS, Counter, counter
 from weft.types.build import BuildSpec
 from weft.types.escape import without_tags
 from weft.types.message import McpServer, Message
@@ -57,6 +57,11 @@ class Materials:
     @cached_property
     def message_tokens(self) -> int:
         return self.counter.text(self.sent_message)
+
+    @cached_property
+    def picture_tokens(self) -> int:
+        """The price of the pictures that go with the message."""
+        return len(self.spec.parts) * PART_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +223,7 @@ def _draft(
         + window.costs[fitted.cut]
         - history_length * materials.counter.per_message
         + materials.message_tokens
+        + materials.picture_tokens
         + materials.summary_tokens
         + framing
     )
@@ -303,7 +309,8 @@ def _overflowing(draft: ContextPlan) -> ContextPlan:
     if spec.recipe.overflow == "send":
         return draft
     parts = [(s.title or s.layer, s.tokens) for s in draft.sections]
-    parts += [("message", materials.message_tokens), ("history", draft.window.costs[draft.cut])]
+    parts += [("message", materials.message_tokens), ("pictures", materials.picture_tokens)]
+    parts += [("history", draft.window.costs[draft.cut])]
     parts += [
         (f"tool {tool.name}", cost) for tool, cost in zip(spec.tools, materials.tool_tokens, strict=True)
     ]

@@ -40,6 +40,11 @@ def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
                 "message", "the message", materials.message_tokens, "always shown", zone="turn"
             )
             items.append(replace(message, origin="user"))
+            if number := len(spec.parts):
+                reason = "attached to the message; an estimate, since providers count pictures differently"
+                title = "a picture" if number == 1 else f"{number} pictures"
+                pictures = _engine_item("message", title, materials.picture_tokens, reason, zone="turn")
+                items.append(replace(pictures, origin="user"))
         else:
             items += _layer(plan, at, layer)
     if plan.framing_tokens:

@@ -15,6 +15,7 @@ def render(plan: ContextPlan, receipt: Receipt) -> Context:
         system_prompt=recipe.join.join(s.text for s in plan.sections if s.place == Place.SYSTEM),
         history=visible_history(plan),
         current_message=spec.message,
+        parts=spec.parts,
         sections=plan.sections,
         tools=spec.tools,
         mcp_servers=plan.materials.mcp_servers,

@@ -7,7 +7,7 @@ none of these words saves the tokens of both layers.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import cache
 
 from weft.types.context import ContextNeeds
 from weft.types.recipe import Gate
@@ -43,18 +43,20 @@ _TASKS = {
 }
 
 
-def _pattern(words: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{'|'.join(words.values())})", re.IGNORECASE)
-
-
-_RECALL_WORDS, _TASK_WORDS = _pattern(_RECALL), _pattern(_TASKS)
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compile the words of recall and of tasks. Most recipes never need them."""
+    recall, tasks = (
+        re.compile(rf"(?<!\w)(?:{'|'.join(words.values())})", re.IGNORECASE) for words in (_RECALL, _TASKS)
+    )
+    return recall, tasks
 
 
 def needs_of(message: str, gate: Gate = "keywords") -> ContextNeeds:
     """Return what a message needs under a recipe's gate: all, what its words ask for, or no recall."""
     if gate == "keywords":
+        recall, tasks = _patterns()
         return ContextNeeds(
-            recall=_RECALL_WORDS.search(message) is not None,
-            pending_tasks=_TASK_WORDS.search(message) is not None,
+            recall=recall.search(message) is not None, pending_tasks=tasks.search(message) is not None
         )
     return ContextNeeds(recall=gate == "always")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from weft.memory.audit import Finding
 from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
 from weft.store.backend import Lasting
 from weft.store.base import Recall
+
+if TYPE_CHECKING:
+    from weft.memory.audit import Finding
 
 
 class Store(Lasting, Protocol):

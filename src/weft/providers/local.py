@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ def find_weights(settings: LocalSettings) -> Path | None:
     if settings.model_path:
         path = Path(settings.model_path).expanduser()
         return path if path.is_file() else None
+    from importlib import metadata  # noqa: PLC0415 - 15 ms that only the embedded model needs
+
     try:
         package = metadata.distribution(_WEIGHTS)
     except metadata.PackageNotFoundError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -117,6 +117,10 @@ class ContextBuilder:
         if not isinstance(messages, Iterable):
             return self._with(messages=messages)
         return self._with(messages=self._logs.over(messages))
+
+    def with_parts(self, parts: Iterable[Mapping[str, Any]]) -> Self:
+        """Send these pictures with the message."""
+        return self._with(parts=tuple(parts))
 
     def with_tools(self, tools: ToolRegistry | Iterable[ToolDefinition]) -> Self:
         """Offer these tools. Those that are added to a registry later are offered too."""

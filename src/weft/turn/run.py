@@ -211,14 +211,14 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
     offered = offered or await _offered(turn)
     model = turn.model or turn.provider.info
     builder = turn.builder.with_tools(offered.definitions).with_tool_rules(turn.settings.rules)
+    notes = (*turn.request.notes, *turn.notes)
+    if turn.request.parts and model.takes_pictures:
+        builder = builder.with_parts(turn.request.parts)
+    elif turn.request.parts:
+        notes = (*notes, f"{model.provider} takes no pictures: {len(turn.request.parts)} left out")
     context = await builder.with_model_info(model).build(turn.request.text)
     # Only a model that is not the provider's own is named in the context; the receipt names every one.
     context = replace(context, model=model.id if model.id != turn.provider.info.id else None)
-    notes = (*turn.request.notes, *turn.notes)
-    if turn.request.parts and model.takes_pictures:
-        context = replace(context, parts=turn.request.parts)
-    elif turn.request.parts:
-        notes = (*notes, f"{model.provider} takes no pictures: {len(turn.request.parts)} left out")
     if context.receipt is None:
         return context
     warnings = (*context.receipt.warnings, *notes)

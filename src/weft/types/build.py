@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from weft.types.limits import ContextConfig, ModelContextLimits, ModelInfo
 from weft.types.message import ToolDefinition
@@ -12,9 +14,10 @@ from weft.types.recipe import HistoryRule, Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSpec:
-    """A message, the recipe to build after, the caller's limits, and the model with its tools."""
+    """A message with its pictures, the recipe, the caller's limits, and the model with its tools."""
 
     message: str = ""
+    parts: tuple[Mapping[str, Any], ...] = ()
     recipe: Recipe
     config: ContextConfig = ContextConfig()
     model: ModelInfo | None = None
