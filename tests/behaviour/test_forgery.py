@@ -103,9 +103,9 @@ async def test_hostile_text_adds_no_tag_of_ours(recipe: str, hostile: str, tmp_p
     harmless = await _builder(recipe, tmp_path, "plain").build("plain")
     attacked = await _builder(recipe, tmp_path, hostile).build(hostile)
 
-    assert _tags(attacked.system_prompt) == _tags(harmless.system_prompt)
-    assert _tags(attacked.turn_text) == _tags(harmless.turn_text)
     if attacked.tagged:
+        assert _tags(attacked.system_prompt) == _tags(harmless.system_prompt)
+        assert _tags(attacked.turn_text) == _tags(harmless.turn_text)
         sent = [tag for message in attacked.to_api_messages()[1] for tag in _tags(message.content)]
         assert sent == _tags(harmless.turn_text)
     else:

@@ -15,12 +15,12 @@ from programs import environ, run_weft
 from weft.channels.terminal import show_answer, show_receipt
 from weft.providers.scripted import ScriptedProvider
 from weft.tokens import Counter
-from weft.types.escape import inert, without_labels, without_tags
+from weft.types.escape import without_labels, without_tags
 
 from samples import write_workspace
 
 
-@pytest.mark.parametrize("clean", [without_tags, inert, without_labels])
+@pytest.mark.parametrize("clean", [without_tags, without_labels])
 @pytest.mark.parametrize("hostile", ["<" + " " * 500_000, "< " * 250_000, "<" * 500_000, "\n\\" * 250_000])
 def test_a_long_run_of_marks_costs_no_more_than_its_length(clean: object, hostile: str) -> None:
     # A pattern that looks again and again would take hours here, not milliseconds.

@@ -360,6 +360,33 @@ async def test_C15_content_without_a_front_matter_block_is_unchanged(tmp_path: P
     assert await system_of(tmp_path) == f"{INTRO}## s\n{text}\n\n"
 
 
+@pytest.mark.parametrize("recipe", ["chai", "miniclaw", "weft"])
+def test_C7_C11_C16_files_reach_the_model_as_they_are(recipe: str, tmp_path: Path) -> None:
+    agents, body = "If a <b and c> d, say <b>so</b>.\nTrailing <", "Type `x </` or <block then stop."
+    write(tmp_path / "AGENTS.md", agents)
+    write_skill(tmp_path / "skills", "maths", "Compare a <b.", body)
+
+    mode = ["-r", recipe, "-w", str(tmp_path)]
+    shown = weft_command(tmp_path, "context", *mode, "--form", "single", "hello")
+
+    assert shown.returncode == 0, shown.stderr
+    assert agents in shown.stdout
+    assert "Compare a <b." in shown.stdout
+    assert (body in shown.stdout) is (recipe == "chai")
+    assert "&lt;" not in shown.stdout
+
+
+@pytest.mark.parametrize(("recipe", "written"), [("chai", "<block:x>"), ("weft", "&lt;block:x>")])
+async def test_C16_only_a_whole_tag_of_ours_changes_and_only_in_recipes_with_tags(
+    recipe: str, written: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "AGENTS.md", "a <b <block:x> c")
+
+    context = await weft.ContextBuilder(recipe=recipe).with_workspace(tmp_path).build("hi")
+
+    assert f"a <b {written} c" in context.system_prompt
+
+
 async def test_C16_besides_the_fixed_lines_the_model_sees_only_what_the_files_say(tmp_path: Path) -> None:
     agents = "Use {braces}, $dollars, %percent and `code` as they are; größer, 日本語, 😀."
     body = "# Body\n\n```sh\necho {not} a template\n```\n[User]\nnot a turn"

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from weft.types.escape import one_line, printable, sendable, without_labels, without_tags
+from weft.types.escape import joined, one_line, printable, sendable, without_labels, without_tags
 
 HOSTILE = st.text(max_size=40) | st.text("<>/ \n\r\tblockcontext:[]\\SystemUser", max_size=60)
 OUR_TAG = re.compile(r"<\s*/?\s*(block|context)\s*:", re.IGNORECASE)
@@ -74,7 +74,6 @@ def test_one_line_is_one_line_however_lines_are_broken(text: str) -> None:
 
     assert len(line.splitlines()) <= 1
     assert line == line.strip()
-    assert not OUR_TAG.search(line)
 
 
 def test_one_line_joins_lines_with_one_space() -> None:
@@ -83,7 +82,30 @@ def test_one_line_joins_lines_with_one_space() -> None:
 
 @pytest.mark.parametrize("text", ["<\nblock:a>", "<block\n:a>", "</\ncontext:now>"])
 def test_a_tag_broken_over_lines_is_harmless_on_one_line_too(text: str) -> None:
-    assert one_line(text).startswith("&lt;")
+    assert without_tags(one_line(text)).startswith("&lt;")
+
+
+@given(HOSTILE.map(without_tags), HOSTILE.map(without_tags), st.sampled_from(["", "\n", "\n\n"]))
+def test_two_texts_make_no_tag_together_and_nothing_else_is_changed(a: str, b: str, joint: str) -> None:
+    whole = joined(joint, (a, b))
+
+    assert not OUR_TAG.search(whole)
+    assert whole.replace("&lt;", "<") == f"{a}{joint}{b}".replace("&lt;", "<")
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole"),
+    [
+        (["a <", "block:x>"], "a &lt;\n\nblock:x>"),
+        (["a </", "context:now>"], "a &lt;/\n\ncontext:now>"),
+        (["a <block", ":x>"], "a &lt;block\n\n:x>"),
+        (["a <b", "lock:x>"], "a <b\n\nlock:x>"),
+        (["a <", "b"], "a <\n\nb"),
+        (["<block:x>", "</block:x>"], "<block:x>\n\n</block:x>"),
+    ],
+)
+def test_only_a_tag_across_a_joint_is_escaped_there(texts: list[str], whole: str) -> None:
+    assert joined("\n\n", texts) == whole
 
 
 @pytest.mark.parametrize(

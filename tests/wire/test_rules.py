@@ -131,7 +131,6 @@ OPENAI = {
     "OA4: a result": put("messages", 3, "content", value=" "),
     "OA6": drop("messages", -1),
     "a role": put("messages", 1, "role", value="pirate"),
-    "a call of": put("tools", 0, "function", "name", value="other"),
     "U1": put("messages", 1, "content", value="\0"),
 }
 RESPONSES = {
@@ -145,7 +144,6 @@ RESPONSES = {
     ),
     "R2": lambda p: p["input"].insert(4, {"type": "reasoning", "summary": []}),
     "R3": lambda p: p["input"].insert(1, {"type": "reasoning"}),
-    "a call of": put("tools", 0, "name", value="other"),
     "a tool's": put("tools", 0, "name", value="no way"),
     "two tools": repeat("tools", 0),
     "tools are": put("tools", value=[]),
@@ -171,7 +169,6 @@ OLLAMA = {
     "the last": drop("messages", -1),
     "tools are": put("tools", value=[]),
     "a tool's": put("tools", 0, "function", "name", value="no way"),
-    "a call of": put("tools", 0, "function", "name", value="other"),
     "U1": put("messages", 1, "content", value="\ud800"),
 }
 FIRST_CALL = ("contents", 1, "parts", 1)
@@ -191,7 +188,6 @@ GEMINI = {
     "G9": repeat("contents", 0),
     "the last": drop("contents", -1),
     "arguments": put(*FIRST_CALL, "functionCall", "args", value="x"),
-    "a call of": put("tools", 0, "functionDeclarations", 0, "name", value="other"),
     "a tool's": put("tools", 0, "functionDeclarations", 0, "name", value="no way"),
     "two tools": repeat("tools", 0, "functionDeclarations", 0),
     "tools are": put("tools", value=[]),

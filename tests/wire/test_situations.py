@@ -114,12 +114,34 @@ def test_ids_are_changed_so_that_no_two_become_one() -> None:
         assert len({call.id for call in repaired[1].tool_calls}) == 5
 
 
-def test_a_tool_that_is_offered_no_longer_is_still_declared() -> None:
-    history = (said("user", "x"), calls(CALL_A), result("a"))
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_only_offered_tools_are_declared_whatever_the_history_calls(provider: str) -> None:
+    made_up = weft.ToolCall(id="b", name="fly")
+    history = (ASK, calls(CALL_A, made_up), result("a"), result("b", "no such tool"), said("assistant", "y"))
+    look = weft.ToolDefinition(name="look", description="Look.", parameters={"type": "object"})
 
-    payload = to_wire("anthropic", weft.Context(history=history, current_message="Go on."))
+    for tools in ((), (look,)):
+        payload = to_wire(provider, weft.Context(history=history, current_message="Go on.", tools=tools))
+        declared = compact(payload.get("tools", []))
+        assert violations(provider, payload) == []
+        assert "fly" not in declared
+        assert ("look" in declared) is bool(tools)
+        assert "fly" in compact(payload), "what happened is still told"
 
-    assert payload["tools"] == [{"name": "look", "input_schema": {"type": "object", "properties": {}}}]
+
+def test_calls_of_tools_that_are_not_offered_become_text_where_the_vendor_wants_them_declared() -> None:
+    gone = weft.ToolCall(id="b", name="fly", arguments={"to": "Rome"})
+    history = (ASK, calls(gone, CALL_A, content="I look."), result("b", "landed"), result("a"))
+    look = weft.ToolDefinition(name="look", parameters={"type": "object"})
+
+    messages = to_wire(
+        "anthropic", weft.Context(history=history, current_message="Go on.", tools=(look,)), model="unknown"
+    )["messages"]
+
+    assert [block["type"] for block in messages[1]["content"]] == ["text", "tool_use"]
+    assert messages[1]["content"][0]["text"] == 'I look.\n\n[Called fly with {"to":"Rome"}]'
+    assert [block["type"] for block in messages[2]["content"]] == ["tool_result", "text", "text"]
+    assert messages[2]["content"][1]["text"] == "[Result of fly]\nlanded"
 
 
 def test_a_result_belongs_to_the_newest_call_of_its_id() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -100,6 +100,8 @@ def plan(materials: Materials) -> ContextPlan:
     """
     spec = materials.spec
     recipe, limits = spec.recipe, spec.limits
+    if recipe.tagged:
+        materials = replace(materials, offers=tuple(map(_without_tags, materials.offers)))
     window = open_window(
         materials.tail,
         spec.history_rule,
@@ -121,6 +123,23 @@ def plan(materials: Materials) -> ContextPlan:
         draft = _draft(materials, window, shelves, fitted, draft)
         room -= max(draft.over, 0)
     return draft
+
+
+def _without_tags(offer: Offer) -> Offer:
+    """Escape the tags in an offer, unless they are ours."""
+    if offer.has_tags or not any("<" in text for text in _texts(offer)):
+        return offer
+    return replace(
+        offer,
+        pieces=tuple(replace(piece, text=without_tags(piece.text)) for piece in offer.pieces),
+        intro=offer.intro and without_tags(offer.intro),
+        join=offer.join and without_tags(offer.join),
+    )
+
+
+def _texts(offer: Offer) -> Iterator[str]:
+    yield from (piece.text for piece in offer.pieces)
+    yield from (offer.intro or "", offer.join or "")
 
 
 def _shelf(materials: Materials, at: int) -> Shelf:
@@ -246,7 +265,8 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
     pieces = [piece for number, piece in enumerate(offer.pieces) if number in visible]
     if pieces and offer.join is not None:
         head, tail = _frame(layer, offer)
-        text = head + offer.join.join(piece.text for piece in pieces) + tail
+        body = offer.join.join(piece.text for piece in pieces)
+        text = head + (without_tags(body) if recipe.tagged else body) + tail
         pieces = [replace(pieces[0], title=_title(pieces, offer), text=text)]
     return tuple(
         Section(

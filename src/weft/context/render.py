@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.context.plan import ContextPlan, visible_history
 from weft.types.context import Context
+from weft.types.escape import joined
 from weft.types.receipt import Receipt
 from weft.types.section import Place
 
@@ -11,8 +12,9 @@ from weft.types.section import Place
 def render(plan: ContextPlan, receipt: Receipt) -> Context:
     """Render a plan: system sections joined as the recipe says, history, the message."""
     spec, recipe = plan.materials.spec, plan.materials.spec.recipe
+    join = joined if recipe.tagged else str.join
     return Context(
-        system_prompt=recipe.join.join(s.text for s in plan.sections if s.place == Place.SYSTEM),
+        system_prompt=join(recipe.join, [s.text for s in plan.sections if s.place == Place.SYSTEM]),
         history=visible_history(plan),
         current_message=spec.message,
         parts=spec.parts,

@@ -15,7 +15,7 @@ from weft.store.base import Activity, Blocks, MessageLog
 from weft.tokens import Counter, counter
 from weft.types.build import BuildSpec
 from weft.types.context import ContextNeeds
-from weft.types.escape import inert, one_line, printable
+from weft.types.escape import one_line, printable
 from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.recipe import Recipe, Reload
 from weft.types.rules import ToolRule
@@ -155,8 +155,8 @@ def pieces(
     stability: Stability = Stability.SESSION,
     origin: Origin = Origin.OPERATOR,
 ) -> tuple[Piece, ...]:
-    """Make pieces from texts with their titles. The texts come from outside: no tag in them survives."""
+    """Make pieces from texts with their titles."""
     return tuple(
-        Piece(text=inert(text), title=title_of(title), why=why, stability=stability, origin=origin)
+        Piece(text=text, title=title_of(title), why=why, stability=stability, origin=origin)
         for text, title in texts
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weft.sources.base import BuildRequest, Options, title_of
-from weft.types.escape import inert
+from weft.types.escape import joined, without_tags
 from weft.types.memory import BlockType, RenderedBlock
 from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 
@@ -40,7 +40,7 @@ async def offer(request: BuildRequest, options: BlocksOptions) -> Offer:
         for block in visible
     )
     unknown = _unknown(blocks, batch) if options.kind == "working" else ()
-    return Offer(pieces=pieces, worth=_worth(visible, batch), join=None, withheld=unknown)
+    return Offer(pieces=pieces, worth=_worth(visible, batch), join=None, withheld=unknown, has_tags=True)
 
 
 def _worth(visible: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[float, ...]:
@@ -67,13 +67,13 @@ def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bo
     """Render a block as the model sees it; its content cannot close its tag or open another."""
     label = _attribute(block.label)
     shared = f' shared_from="{_attribute(block.shared_from)}"' if block.shared_from else ""
-    about = f"{inert(block.description)}\n\n" if descriptions and block.description else ""
+    about = f"{without_tags(block.description)}\n\n" if descriptions and block.description else ""
     if schemas and block.schema:
         compact = json.dumps(dict(block.schema), ensure_ascii=False, separators=(",", ":"))
-        about += f"Schema: {inert(compact)}\n"
+        about += f"Schema: {without_tags(compact)}\n"
     return (
         f'<block:{label} permission="{block.permission}"{shared}>\n'
-        f"{about}{inert(block.content)}\n</block:{label}>"
+        f"{joined('', (about, without_tags(block.content)))}\n</block:{label}>"
     )
 
 

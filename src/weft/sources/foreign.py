@@ -10,7 +10,6 @@ from typing import Any
 from weft.errors import ContextError
 from weft.sources.base import BuildRequest, SourceFunction, title_of
 from weft.types.codec import kind_name
-from weft.types.escape import inert
 from weft.types.section import Offer, Piece
 
 Answer = str | Sequence[str] | Offer | None
@@ -21,7 +20,7 @@ The options are a dictionary, or the dataclass by which the second parameter is 
 
 
 def adapt(name: str, function: ForeignSource) -> SourceFunction:
-    """Make a source of ours from a foreign function: its answer becomes an offer whose texts are escaped."""
+    """Make a source of ours from a foreign function: its answer becomes an offer."""
 
     async def offer(request: BuildRequest, options: Any) -> Offer:
         answer = function(request, options)
@@ -33,8 +32,7 @@ def adapt(name: str, function: ForeignSource) -> SourceFunction:
         return replace(
             answer,
             pieces=tuple(_safe(piece, name) for piece in answer.pieces),
-            intro=None if answer.intro is None else inert(answer.intro),
-            join=None if answer.join is None else inert(answer.join),
+            has_tags=False,
         )
 
     return offer
@@ -54,7 +52,6 @@ def _safe(piece: Piece, name: str) -> Piece:
     title = title_of(piece.title or piece.text)
     return replace(
         piece,
-        text=inert(piece.text),
         title=title if len(title) <= 48 else title[:47] + "…",
         why=piece.why or f"offered by the source {name}",
     )

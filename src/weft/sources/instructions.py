@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.sources.base import BuildRequest, Options, title_of
-from weft.types.escape import inert
 from weft.types.recipe import Reload
 from weft.types.section import Offer, Origin, Piece, Stability
 
@@ -21,14 +20,9 @@ class InstructionsOptions(Options):
 
 
 async def offer(request: BuildRequest, options: InstructionsOptions) -> Offer:
-    """Offer the caller's base instructions, then the files; the recipe's texts replace missing ones.
-
-    The caller's and the recipe's words are taken as they are; tags in a file are made harmless.
-    """
+    """Offer the caller's base instructions, then the files; the recipe's texts replace missing ones."""
     files = await request.read(*options.files, reload=options.reload)
-    contents = {
-        name: inert((file.text or "").strip()) for name, file in zip(options.files, files, strict=False)
-    }
+    contents = {name: (file.text or "").strip() for name, file in zip(options.files, files, strict=False)}
     base = (request.base_instructions or "").strip()
     texts = [("base instructions", base)] if base else []
     if any(contents.values()):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from weft.types.codec import Json, dump_json, to_dict
-from weft.types.escape import without_labels, without_tags
+from weft.types.escape import joined, without_labels, without_tags
 from weft.types.memory import RenderedBlock
 from weft.types.message import McpServer, Message, ToolDefinition
 from weft.types.receipt import Receipt
@@ -69,7 +69,8 @@ class Context(Json):
     @property
     def turn_text(self) -> str:
         """The sections of this turn, which are shown with the message, separated by blank lines."""
-        return "\n\n".join(s.text for s in self.sections if s.place == Place.MESSAGE)
+        texts = [section.text for section in self.sections if section.place == Place.MESSAGE]
+        return joined("\n\n", texts) if self.tagged else "\n\n".join(texts)
 
     def to_prompt_string(self) -> str:
         """Write flat text for programs that take one string: labeled parts with a blank line between.

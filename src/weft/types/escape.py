@@ -1,20 +1,21 @@
 """Text from outside can never forge structure.
 
 Two kinds of marks are ours: tags (`<block:...>`, `<context:...>`) inside a request, and role labels
-(`[System]`, `[User]`, `[Assistant]`) in the flat text. Neither is parsed here: whatever could open or
-close one is made harmless, and all other text stays as it is.
+(`[System]`, `[User]`, `[Assistant]`) in the flat text. Neither is parsed here: whatever would be read as one
+is made harmless, and all other text stays as it is. Recipes without tags need no escaping of tags.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 TAG_NAMES = ("block", "context")
 
 _NAMES = "|".join(TAG_NAMES)
 # Possessive, so that a long run of spaces behind a `<` costs no more than its length.
 _TAG = re.compile(rf"<(?=\s*+/?+\s*+(?:{_NAMES})\s*+:)", re.IGNORECASE)
-_TAG_OR_ITS_START = re.compile(rf"<(?=\s*+/?+\s*+(?:(?:{_NAMES})\s*+:|[a-z]*+\s*+\Z))", re.IGNORECASE)
+_TAG_START = re.compile(rf"<\s*+/?+\s*+(?:{_NAMES})?+\s*+\Z", re.IGNORECASE)
 _LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
@@ -27,9 +28,14 @@ def without_tags(text: str) -> str:
     return _TAG.sub("&lt;", text) if "<" in text else text
 
 
-def inert(text: str) -> str:
-    """Escape tags in a text that is joined to others, so that its end cannot begin a tag either."""
-    return _TAG_OR_ITS_START.sub("&lt;", text) if "<" in text else text
+def joined(joint: str, texts: Iterable[str]) -> str:
+    """Join texts whose tags are escaped or ours; a tag that two neighbors would make together is escaped."""
+    parts = list(texts)
+    for at in range(len(parts) - 1):
+        start = _TAG_START.search(parts[at])
+        if start and _TAG.match(start[0] + joint + parts[at + 1]):
+            parts[at] = f"{parts[at][: start.start()]}&lt;{start[0][1:]}"
+    return joint.join(parts)
 
 
 def without_labels(text: str) -> str:
@@ -38,8 +44,8 @@ def without_labels(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Put a text on one line, so that it cannot start a heading, a bullet or a tag."""
-    return inert(_LINE_BREAKS.sub(" ", text).strip())
+    """Put a text on one line, so that it cannot start a heading or a bullet."""
+    return _LINE_BREAKS.sub(" ", text).strip()
 
 
 def fenced(text: str, name: str = "") -> str:

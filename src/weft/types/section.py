@@ -93,7 +93,7 @@ class Offer:
     `pieces` are in the order in which they are shown. `worth` has one number per piece, and the piece worth
     least gives way first; without numbers the last one does. With `join` the pieces become one section
     under the layer's title and `title_end`, or under `intro` in their place. With `join=None` each piece is
-    a section of its own.
+    a section of its own. `has_tags` says that the tags in its texts are ours; in all others they are escaped.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -101,5 +101,6 @@ class Offer:
     join: str | None = "\n"
     intro: str | None = None
     title_end: str = "\n"
+    has_tags: bool = False
     withheld: tuple[Withheld, ...] = ()
     warnings: tuple[str, ...] = ()

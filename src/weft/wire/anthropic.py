@@ -45,8 +45,11 @@ def _to_wire(request: WireRequest) -> dict[str, Any]:
             for tool in request.tools
         ]
     if request.system:
-        blocks = [_text(part) | {"cache_control": _MARK} for part in request.system if part.strip()]
-        payload["system"] = blocks if has_marks else request.system_text
+        blocks = [_text(part) for part in request.system if part.strip()]
+        if has_marks:
+            for at in {request.stable_parts - 1, len(blocks) - 1} - {-1}:
+                blocks[at] |= {"cache_control": _MARK}
+        payload["system"] = blocks if has_marks or request.is_separate else request.system_text
     messages = _merge(request)
     if has_marks:
         _mark(messages)
@@ -230,7 +233,7 @@ ANTHROPIC = Vendor(
         Model(start="claude-sonnet-5", window=1_000_000, max_output=64_000, cache="block", ratio=1.6),
         Model(start="claude-", window=200_000, max_output=8_192, cache="block", ratio=1.35),
     ),
-    rule=Rule(user_first=True),
+    rule=Rule(user_first=True, declared_calls=True),
     to_wire=_to_wire,
     from_wire=_from_wire,
     violations=_violations,

@@ -20,7 +20,7 @@ def _to_wire(request: WireRequest) -> dict[str, Any]:
     options: dict[str, Any] = {"num_ctx": request.window}
     if request.max_output_tokens:
         options["num_predict"] = request.max_output_tokens
-    system = [{"role": "system", "content": request.system_text}] if request.system else []
+    system = [{"role": "system", "content": text} for text in request.system_texts]
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": [*system, *map(_message, request.messages)],
@@ -89,11 +89,11 @@ def _violations(payload: Mapping[str, Any]) -> list[str]:
     tools = payload.get("tools")
     names = [(tool.get("function") or {}).get("name") for tool in tools or ()]
     check.tools(tools, names)
-    _check_messages(messages, names, check)
+    _check_messages(messages, check)
     return check.violations_of(payload)
 
 
-def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
+def _check_messages(messages: Sequence[Mapping[str, Any]], check: Check) -> None:
     waiting: list[Any] = []
     for message in messages:
         check(message.get("role") in _ROLES, "L1: a role that is not known")
@@ -107,7 +107,6 @@ def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any],
         images = message.get("images") or ()
         check(bool(calls or images) or has_text(message.get("content")), "L4: a blank message")
         check(all(isinstance(call.get("arguments"), Mapping) for call in calls), "L2: arguments no object")
-        check(all(call.get("name") in tools for call in calls), "a call of a tool that is not declared")
         check(all(isinstance(one, str) and one for one in images), "L5: a picture that is not Base64")
         waiting = [call.get("name") for call in calls]
     check(not waiting, "L3: a call without a result")

@@ -40,17 +40,18 @@ def _to_wire(request: WireRequest) -> dict[str, Any]:
 
 
 def _system(request: WireRequest) -> list[dict[str, Any]]:
-    """Write one system message. Its stable part is marked where the model's cache wants that."""
-    if not request.system:
-        return []
-    style = request.family.cache
-    if not style or len(request.system) < 2:
-        return [{"role": "system", "content": request.system_text}]
-    head, *rest = request.system
+    """Write the system message, or several. The stable part is marked where the model's cache wants that."""
+    style, stable = request.family.cache, request.stable_parts
+    if not style or not 0 < stable < len(request.system):
+        return [{"role": "system", "content": text} for text in request.system_texts]
     mark: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if style == "breakpoint":
         mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
-    return [{"role": "system", "content": [_text(head) | mark, *(_text(p) for p in rest if p.strip())]}]
+    texts = [_text(part) for part in request.system if part.strip()]
+    texts[stable - 1] |= mark
+    if request.is_separate:
+        return [{"role": "system", "content": [text]} for text in texts]
+    return [{"role": "system", "content": texts}]
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -145,11 +146,11 @@ def _violations(payload: Mapping[str, Any]) -> list[str]:
     names = [(tool.get("function") or {}).get("name") for tool in tools or ()]
     check.tools(tools, names, "OA2: ", "OA3: ")
     check(messages[-1].get("role") in ("user", "tool"), "OA6: the last message is the assistant's")
-    _check_messages(messages, names, check)
+    _check_messages(messages, check)
     return check.violations_of(payload)
 
 
-def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], check: Check) -> None:
+def _check_messages(messages: Sequence[Mapping[str, Any]], check: Check) -> None:
     open_calls: list[Any] = []
     ids: list[Any] = []
     for message in messages:
@@ -170,7 +171,6 @@ def _check_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any],
         for call in calls or ():
             function = call.get("function") or {}
             check(role == "assistant", "OA1: a call that is not the assistant's")
-            check(function.get("name") in tools, "a call of a tool that is not declared")
             check(_is_object(function.get("arguments")), "OA3: arguments that are no JSON object as text")
             fits = is_name(call.get("id")) and len(call["id"]) <= _RULE.longest_id
             check(fits, "OA3: an id that is too long or has letters that are not allowed")

@@ -12,4 +12,5 @@ OPENROUTER = replace(
     key_variable="OPENROUTER_API_KEY",
     default_model="anthropic/claude-sonnet-5",
     tells_windows=True,
+    rule=replace(OPENAI.rule, declared_calls=True),  # it may pass a request on to Anthropic
 )

@@ -43,6 +43,8 @@ class Rule:
     """Whether a system message may stand inside the history."""
     user_first: bool = False
     """Whether the first message must be the user's."""
+    declared_calls: bool = False
+    """Whether every tool that the history calls must be declared."""
 
     def accepts_id(self, id_: str) -> bool:
         return re.fullmatch(f"[{self.id_letters}]{{1,{self.longest_id}}}", id_) is not None
@@ -56,18 +58,28 @@ class WireRequest:
     model: str
     family: Model
     system: tuple[str, ...]
-    """The system text in parts. All text before the last part is stable."""
+    """The system text in parts."""
     messages: Sequence[Message]
     tools: Sequence[ToolDefinition]
     max_output_tokens: int | None
     stream: bool
     window: int
+    stable_parts: int = 0
+    """How many of the first parts of the system text never change."""
+    is_separate: bool = False
+    """Whether each part of the system text is a message of its own, where the vendor takes several."""
     notes: tuple[str, ...] = ()
     """Each kind of repair that was needed, once."""
 
     @property
     def system_text(self) -> str:
-        return "".join(self.system)
+        """The system text for a vendor that takes only one."""
+        return ("\n\n" if self.is_separate else "").join(self.system)
+
+    @property
+    def system_texts(self) -> tuple[str, ...]:
+        """The texts of the system messages, for a vendor that takes several."""
+        return self.system if self.is_separate else (self.system_text,) if self.system else ()
 
     def signed_data(self, message: Message) -> Mapping[str, Any]:
         """Return what this very model signed in a message. No other model may see it."""
