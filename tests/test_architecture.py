@@ -46,6 +46,7 @@ LAZY_IMPORTS = {
     ("tools/fetch.py", "_load"): "httpx",
     ("channels/telegram.py", "_load"): "httpx",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
+    ("types/context.py", "new"): "weft.types.recipe",
     ("providers/local.py", "find_weights"): "importlib",
     ("providers/local.py", "_load"): "xllamacpp",
     ("spans.py", "_api"): "opentelemetry",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -42,7 +42,6 @@ from weft.tools.fetch import fetch_tools
 from weft.tools.files import file_tools
 from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
-from weft.tools.skills import Freshness, SkillTools
 from weft.tools.tasks import task_tools
 from weft.turn.build import ContextBuilder
 from weft.turn.run import TurnSettings
@@ -52,7 +51,6 @@ from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
 from weft.types.reply import Event
 from weft.types.rules import ToolRule
-from weft.workspace.skills import Skills
 
 if TYPE_CHECKING:
     from weft.memory.audit import Finding
@@ -95,10 +93,10 @@ async def connect(  # noqa: PLR0913 - the public contract
         tools=ToolRegistry((*tools, *_plugin_tools(config)), sources=tool_sources(config, builder)),
         builtin_tools=partial(builtin_tools, config=config),
         settings=TurnSettings(
-            rules=tuple(rules), limits=limits, routing=config.route, windows=config.windows
+            rules=(*rules, *config.tool_rules()), limits=limits, routing=config.route, windows=config.windows
         ),
         find_provider=lambda name, current: model_named(name, current, config),
-        find_builder=lambda recipe: make_builder(replace(config, recipe=recipe)),
+        find_builder=lambda recipe: make_builder(replace(config, recipe=recipe), context),
     )
     return Assistant(engine, config.gateway)
 
@@ -223,22 +221,8 @@ def make_folder(path: Path) -> None:
 
 def tool_sources(config: Config, builder: ContextBuilder) -> list[ToolSource]:
     """Make the sources of skills' tools: programs that they list, and MCP servers that they declare."""
-    recipe, files = builder.recipe, builder.files
-
-    def load() -> Awaitable[Skills]:
-        return files.load_skills(recipe)
-
-    programs = SkillTools(
-        load=load,
-        reader=files.reader,
-        workspace=files.workspace,
-        settings=config.execution(),
-        read_on_demand=recipe.option("skills", "mode") == "readOnDemand",
-        freshness=Freshness(
-            reload=recipe.option("skills", "reload") or recipe.reload, ttl_seconds=recipe.ttl_seconds
-        ),
-    )
-    return [programs, McpTools(load, config.mcp)]
+    programs = builder.skill_tools(config.execution(), enforce_read=config.skills.enforce_read)
+    return [programs, McpTools(programs.load, config.mcp)]
 
 
 def make_channels(config: Config, environ: Mapping[str, str] = os.environ) -> list[Channel]:
@@ -304,8 +288,17 @@ def make_builder(config: Config, context: ContextConfig | None = None) -> Contex
     recipe = config.chosen_recipe()
     check_sources(recipe)
     builder = ContextBuilder(recipe=recipe, config=context or config.context_config(recipe))
-    workspace = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
+    if config.prompts.system:
+        builder = builder.with_base_instructions(config.prompts.system)
+    if recipe.tools.builtin:
+        builder = builder.with_tool_kinds(config.tools.enabled)
+    home = Path(recipe.home).expanduser() if recipe.home and not config.workspace else None
+    if home is not None and home.is_dir():
+        builder = builder.with_note(f"The workspace is {home}, the folder of {recipe.name} itself.")
+        workspace = home
+    else:
+        workspace = Path(config.workspace).expanduser() if config.workspace else config.paths.workspace
     if config.workspace or workspace.is_dir():
         builder = builder.with_workspace(workspace)
-        return builder.with_skill_dirs(config.skill_dirs(workspace), disabled=config.skills.disabled)
-    return builder.with_skill_dirs(config.skill_dirs(None), disabled=config.skills.disabled)
+    folders = config.skill_dirs(workspace if config.workspace or workspace.is_dir() else None)
+    return builder.with_skill_dirs(folders, disabled=config.skills.disabled)

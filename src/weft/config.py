@@ -32,8 +32,16 @@ from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
 from weft.turn.classify import RouteSettings
 from weft.types.codec import from_dict
-from weft.types.limits import MIN_WINDOW, ContextConfig
+from weft.types.limits import (
+    MIN_WINDOW,
+    CompressionStrategy,
+    ContextConfig,
+    ModelContextLimits,
+    RecursiveSummarization,
+    Truncate,
+)
 from weft.types.recipe import Recipe, SkillsMode
+from weft.types.rules import ToolRule
 
 _FROM_ENVIRONMENT = {
     "WEFT_RECIPE": "recipe",
@@ -97,6 +105,25 @@ def _is_zone(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompressionSettings:
+    """How a history that is too long is shortened, in place of the recipe's rule."""
+
+    strategy: Literal["truncate", "summarize"] | None = None
+    keep_recent: int = 100
+    chunk_size: int = 20
+    summarization_model: str = ""
+
+    def chosen(self) -> CompressionStrategy | None:
+        if self.strategy is None:
+            return None
+        if self.strategy == "truncate":
+            return Truncate(keep_recent=self.keep_recent)
+        return RecursiveSummarization(
+            chunk_size=self.chunk_size, summarization_model=self.summarization_model
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSettings:
     """Limits set over the recipe's. None leaves the recipe's value."""
 
@@ -105,30 +132,52 @@ class ContextSettings:
     history_tokens: int | None = None
     reserved_response_tokens: int | None = None
     max_messages: int | None = None
+    include_descriptions: bool | None = None
+    include_schemas: bool | None = None
+    activity_entries: int | None = None
+    compression: CompressionSettings = CompressionSettings()
     max_attachment_bytes: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """What the owner says of a model: how many of its own tokens it reads."""
+    """What the owner says of a model: how many of its own tokens it reads, and limits of its own.
+
+    The limits are counted as those of `[context]` are, and bind only while this model answers.
+    """
 
     window: int | None = None
+    max_tokens: int | None = None
+    memory_tokens: int | None = None
+    history_tokens: int | None = None
+    reserved_response_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSettings:
+    """Texts of the owner's own. `system` stands in place of a recipe's own words, before workspace files."""
+
+    system: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillSettings:
-    """Further folders of skills, how skills are shown, which are disabled, and whether scripts may run."""
+    """Further folders of skills, how skills are shown, which are disabled, and whether scripts may run.
+
+    With `enforce_read` a skill's tools answer only once the model has read the skill with `read_skill`.
+    """
 
     directory: str | None = None
     extra_dirs: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
     context_mode: SkillsMode | None = None
     allow_scripts: bool = False
+    enforce_read: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """Limits of tools, the optional ones that are enabled, and plugins. None leaves the recipe's value."""
+    """Limits of tools, optional ones that are enabled, plugins, and rules. None leaves the recipe's value."""
 
     max_rounds: int | None = None
     seconds: float = 60.0
@@ -136,6 +185,7 @@ class ToolSettings:
     plugins: tuple[str, ...] = ()
     enabled: tuple[OptionalTools, ...] = ()
     files: FileToolSettings = FileToolSettings()
+    rules: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +223,7 @@ class Config:
     workspace: str | None = None
     time_zone: str = field(default_factory=local_zone)
     context: ContextSettings = ContextSettings()
+    prompts: PromptSettings = PromptSettings()
     search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
     tools: ToolSettings = ToolSettings()
@@ -223,16 +274,29 @@ class Config:
         return recipe
 
     def context_config(self, recipe: Recipe) -> ContextConfig:
-        """Return the recipe's limits with those that are set here."""
-        window = self.context.max_tokens
-        limits = recipe.limits if window is None else recipe.limits.resized(window)
-        set_here = {
-            name: value
-            for name in ("memory_tokens", "history_tokens", "reserved_response_tokens")
-            if (value := getattr(self.context, name)) is not None
-        }
-        limits = replace(limits, **set_here)
-        return ContextConfig(default_limits=limits, max_messages_cap=self.context.max_messages)
+        """Return the recipe's limits and options with what is set here."""
+        context, limits = self.context, _limits(recipe.limits, self.context)
+        own = {id_: _limits(limits, model) for id_, model in self.models.items()}
+        return ContextConfig(
+            default_limits=limits,
+            model_overrides={id_: own_limits for id_, own_limits in own.items() if own_limits != limits},
+            include_descriptions=context.include_descriptions,
+            include_schemas=context.include_schemas,
+            activity_entries_limit=context.activity_entries,
+            compression_strategy=context.compression.chosen(),
+            max_messages_cap=context.max_messages,
+        )
+
+    def tool_rules(self) -> tuple[ToolRule, ...]:
+        """Return the rules about tool calls.
+
+        Raises:
+            ConfigError: one is wrong.
+        """
+        return tuple(
+            ToolRule.from_table(table, where=f"`tools.rules` number {number}")
+            for number, table in enumerate(self.tools.rules, 1)
+        )
 
     def tool_limits(self, recipe: Recipe) -> ToolLimits:
         """Return how often and how long a turn may call tools."""
@@ -250,6 +314,14 @@ class Config:
             dirs.append(workspace / "skills")
         dirs += [Path(self.skills.directory).expanduser()] if self.skills.directory else []
         return dirs + [Path(folder).expanduser() for folder in self.skills.extra_dirs]
+
+
+def _limits(limits: ModelContextLimits, settings: ContextSettings | ModelSettings) -> ModelContextLimits:
+    """Return limits with those that the settings have."""
+    window = settings.max_tokens
+    names = ("memory_tokens", "history_tokens", "reserved_response_tokens")
+    own = {name: value for name in names if (value := getattr(settings, name)) is not None}
+    return replace(limits if window is None else limits.resized(window), **own)
 
 
 def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = os.environ) -> Config:

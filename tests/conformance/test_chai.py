@@ -15,7 +15,7 @@ from weft.config import find_paths
 INTRO = "You have access to the following skills. Use them when relevant.\n\n"
 COMPACT_INTRO = (
     "You have access to the following skills. Use the read_skill tool to load a skill's full documentation "
-    "when it clearly applies to the user's request."
+    "when it clearly applies to the user's request, before using that skill's tools."
 )
 
 
@@ -310,7 +310,7 @@ async def test_C13_read_on_demand_is_an_intro_a_heading_and_bullets(tmp_path: Pa
     assert lines == [
         "Answer in one line.",
         "You have access to the following skills. Use the read_skill tool to load a skill's full "
-        "documentation when it clearly applies to the user's request.",
+        "documentation when it clearly applies to the user's request, before using that skill's tools.",
         "## Available skills",
         "- **notes**: Write notes.",
         "- **search**: (no description)",

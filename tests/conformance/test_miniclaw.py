@@ -1,6 +1,8 @@
 """miniclaw's lines of the specification: seven layers, their texts and order, the history, the builder."""
 
 import json
+import platform
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -139,16 +141,21 @@ async def test_M4_a_missing_file_is_replaced_by_a_short_default(
     assert (await built(tmp_path))[0].content == system
 
 
-async def test_M5_the_bootstrap_gives_time_version_tool_count_and_workspace(full: Path) -> None:
+async def test_M5_the_bootstrap_gives_time_version_tools_workspace_capabilities_and_environment(
+    full: Path,
+) -> None:
     tools = [weft.ToolDefinition(name=name) for name in ("grep", "find", "read")]
 
-    context = await builder(full).with_tools(tools).build("hello")
+    context = await builder(full).with_tools(tools).for_sender("terminal", "me").build("hello")
 
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert context.to_messages()[1].content == (
         "Current date and time: 2026-11-15 20:30 (Sunday) UTC+00:00\n"
         f"Agent version: weft {weft.__version__}\n"
         "Available tools: 3\n"
-        f"Workspace: {full}"
+        f"Workspace: {full}\n"
+        "Capabilities: memory, skills\n"
+        f"Environment: {platform.system()}, Python {python}, terminal"
     )
 
 

@@ -137,7 +137,7 @@ async def test_a_registry_takes_functions_tools_and_definitions() -> None:
 
 async def test_of_two_tools_with_one_name_the_first_is_offered_with_a_warning() -> None:
     class Source:
-        warnings = ("one of its tools is broken",)
+        warnings, rules = ("one of its tools is broken",), ()
 
         async def close(self) -> None: ...
 

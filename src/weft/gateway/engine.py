@@ -187,7 +187,7 @@ class Engine:
             builder = builder.with_base_instructions(request.instructions)
         if request.blocks:
             builder = builder.with_batch_blocks(request.blocks)
-        summarize = summarizer(provider, model=builder.recipe.history.summarization_model)
+        summarize = summarizer(provider, model=builder.history_rule.summarization_model)
         return Turn(
             request=request,
             builder=builder.for_agent(caller.agent_id)

@@ -58,7 +58,8 @@ class BuildRequest(BuildSpec):
     """One message to build a context for, and everything that a source may read for it.
 
     A builder holds one without a message, and completes a copy for each build. `memory`, `messages` and
-    `activity` are those of the store unless the caller set others.
+    `activity` are those of the store unless the caller set others. `tool_kinds` are the optional tools that
+    are enabled, and `notes` sentences about the settings for the receipt.
     """
 
     files: Files
@@ -74,6 +75,9 @@ class BuildRequest(BuildSpec):
     base_instructions: str | None = None
     tool_rules: tuple[ToolRule, ...] = ()
     batch_blocks: frozenset[str] = frozenset()
+    tool_kinds: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    known_skills: Skills | None = None
     summarizer: Summarizer | None = None
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
@@ -89,6 +93,10 @@ class BuildRequest(BuildSpec):
     @cached_property
     def skills(self) -> Awaitable[Skills]:
         """The skills, loaded once for all layers that want them."""
+        if self.known_skills is not None:
+            loaded = asyncio.get_running_loop().create_future()
+            loaded.set_result(self.known_skills)
+            return loaded
         return asyncio.ensure_future(self.files.load_skills(self.recipe))
 
     @cached_property

@@ -1,13 +1,17 @@
-"""The situation: the time, the version, how many tools there are, where the workspace is."""
+"""The situation: the time, the version, the tools, the workspace, what the assistant can do, and where."""
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.section import Offer, Stability
 from weft.types.version import VERSION
+from weft.workspace.skills import Skills
 
 
 async def offer(request: BuildRequest, options: Options) -> Offer:
@@ -18,8 +22,30 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
     ]
     if request.files.workspace is not None:
         lines.append(f"Workspace: {one_line(str(request.files.workspace))}")
+    capabilities = [*_capabilities(request, await request.skills), *request.tool_kinds]
+    if capabilities:
+        lines.append(f"Capabilities: {', '.join(dict.fromkeys(capabilities))}")
+    lines.append(f"Environment: {', '.join(filter(None, (_system(), one_line(request.channel))))}")
     texts = [("\n".join(lines), "time, version, workspace")]
     return Offer(pieces=pieces(texts, why="changes", stability=Stability.TURN))
+
+
+def _capabilities(request: BuildRequest, skills: Skills) -> Iterator[str]:
+    """Yield what the assistant can do by its recipe and its skills."""
+    sources = {layer.source for layer in request.recipe.layers}
+    if sources & {"blocks", "memory_file"}:
+        yield "memory"
+    if "tasks" in sources:
+        yield "tasks"
+    if "skills" in sources and skills.usable:
+        yield "skills"
+    if any(skill.mcp_servers for skill in skills.usable):
+        yield "MCP"
+
+
+@cache
+def _system() -> str:
+    return f"{platform.system()}, Python {'.'.join(platform.python_version_tuple()[:2])}"
 
 
 def clock(now: datetime) -> str:

@@ -16,7 +16,8 @@ from weft.workspace.skills import Skill, Skills
 FULL_INTRO = "You have access to the following skills. Use them when relevant.\n\n"
 ON_DEMAND_INTRO = (
     "You have access to the following skills. Use the read_skill tool to load a skill's full "
-    "documentation when it clearly applies to the user's request.\n\n## Available skills\n"
+    "documentation when it clearly applies to the user's request, before using that skill's tools."
+    "\n\n## Available skills\n"
 )
 _INTROS = {
     "full": (FULL_INTRO, ""),

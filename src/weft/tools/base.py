@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from weft.types.message import ToolDefinition
 from weft.types.request import Caller
+from weft.types.rules import ToolRule
 
 Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 """Runs the tool and returns the text for the model. A ToolError becomes an error text for the model."""
@@ -37,6 +38,11 @@ class ToolSource(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each tool that was left out the last time."""
+        ...
+
+    @property
+    def rules(self) -> tuple[ToolRule, ...]:
+        """Rules about its tools, as of the last time."""
         ...
 
     async def tools(self, message: str) -> Sequence[Tool]: ...

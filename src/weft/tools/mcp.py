@@ -16,6 +16,7 @@ from weft.tools.base import Tool
 from weft.tools.mcp_process import McpProcess, McpSettings
 from weft.types.message import McpServer, ToolDefinition
 from weft.types.request import Caller
+from weft.types.rules import ToolRule
 from weft.workspace.skills import Skills
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class McpTools:
         self._running: set[McpProcess] = set()
         self._closed = False
         self.warnings: tuple[str, ...] = ()
+        self.rules: tuple[ToolRule, ...] = ()
 
     async def tools(self, message: str) -> Sequence[Tool]:
         """Return the tools of the servers whose skills a message triggers, in the order of the skills."""

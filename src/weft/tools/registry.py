@@ -11,14 +11,16 @@ from weft.errors import ToolError, did_you_mean
 from weft.tools.base import Tool, ToolSource
 from weft.tools.function import tool_from
 from weft.types.message import ToolDefinition
+from weft.types.rules import ToolRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """The tools of one turn: their definitions for the model, and those that run here."""
+    """The tools of one turn: their definitions for the model, those that run here, and the rules for them."""
 
     definitions: tuple[ToolDefinition, ...] = ()
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    rules: tuple[ToolRule, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -98,6 +100,7 @@ class ToolRegistry:
         return Offered(
             definitions=tuple(map(_definition, in_order)),
             tools={name: tool for name, tool in by_name.items() if isinstance(tool, Tool)},
+            rules=tuple(rule for source in self._sources for rule in source.rules),
             warnings=tuple(warnings),
         )
 

@@ -12,16 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from weft.errors import ToolError
+from weft.errors import ConfigError, ToolError
 from weft.tools.base import Tool
 from weft.tools.descriptor import TOOLS_FILE, Descriptor, parse
 from weft.tools.execute import ToolEnvironment, run
 from weft.tools.process import ExecutionSettings
 from weft.types.escape import one_line
-from weft.types.message import ToolDefinition
+from weft.types.message import Message, ToolDefinition
 from weft.types.recipe import Reload
 from weft.types.redacted import Redacted
 from weft.types.request import Caller
+from weft.types.rules import ToolRule
 from weft.workspace.files import FileAt, FileReader, FileText, file_at
 from weft.workspace.skills import Skill, Skills
 
@@ -59,6 +60,7 @@ class _Offered:
     places: tuple[tuple[Skill, FileAt], ...] = ()
     files: tuple[FileText, ...] = ()
     tools: tuple[Tool, ...] = ()
+    rules: tuple[ToolRule, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -66,7 +68,8 @@ class _Offered:
 class SkillTools:
     """Offers the tools of all loaded skills. While no file changes, the same tools come back.
 
-    A skill whose `tools.json` is wrong is used as text, without tools: `warnings` says why.
+    A skill whose `tools.json` is wrong is used as text, without tools: `warnings` says why. Where skills are
+    read on demand, `enforce_read` makes a tool answer only once the model has read its skill.
     """
 
     load: LoadSkills
@@ -74,6 +77,7 @@ class SkillTools:
     workspace: Path | None = None
     settings: ExecutionSettings = ExecutionSettings()
     read_on_demand: bool = False
+    enforce_read: bool = False
     freshness: Freshness = Freshness()
     monotonic: Callable[[], float] = time.monotonic
     _offered: _Offered | None = field(default=None, init=False)
@@ -84,11 +88,19 @@ class SkillTools:
         """What is wrong with the descriptors that were last looked at, a sentence each."""
         return self._offered.warnings if self._offered else ()
 
+    @property
+    def rules(self) -> tuple[ToolRule, ...]:
+        """The rules that skills set for their own tools."""
+        return self._offered.rules if self._offered else ()
+
     async def close(self) -> None:
         """Do nothing: no process runs between calls."""
 
     async def tools(self, message: str) -> Sequence[Tool]:
-        skills = await self.load()
+        return await self.tools_of(await self.load())
+
+    async def tools_of(self, skills: Skills) -> Sequence[Tool]:
+        """Return the tools of skills that were just loaded."""
         known = self._offered
         if known is None or not self._is_fresh(known, skills):
             known = self._offered = await self._look(skills, known)
@@ -113,11 +125,15 @@ class SkillTools:
         if known is not None and same and known.files == files:
             return replace(known, at=at)
         tools: list[Tool] = [_read_skill(skills)] if self.read_on_demand and skills.usable else []
+        rules: list[ToolRule] = []
         warnings: list[str] = []
         for (skill, _), file in zip(found, files, strict=True):
             descriptor = await self._descriptor(skill, file)
             if isinstance(descriptor, Descriptor):
                 tools += self._tools_of(skill, descriptor)
+                own, wrong = _rules_of(skill, descriptor)
+                rules += own
+                warnings += wrong
             else:
                 warnings.append(descriptor)
         return _Offered(
@@ -126,6 +142,7 @@ class SkillTools:
             places=places,
             files=files,
             tools=tuple(tools),
+            rules=tuple(rules),
             warnings=tuple(warnings),
         )
 
@@ -159,10 +176,11 @@ class SkillTools:
             workspace=str(self.workspace) if self.workspace else None,
             settings=self.settings,
         )
+        runner = partial(_run_if_read, skill.name) if self.enforce_read and self.read_on_demand else _run
         return [
             Tool(
                 definition=definition,
-                run=partial(_run, definition.name, bench),
+                run=partial(runner, definition.name, bench),
                 source=f"the skill {skill.name!r}",
             )
             for definition in descriptor.tools
@@ -188,6 +206,47 @@ async def _run(tool: str, bench: ToolEnvironment, arguments: Mapping[str, Any], 
     return await run(tool, arguments, bench)
 
 
+async def _run_if_read(
+    skill: str, tool: str, bench: ToolEnvironment, arguments: Mapping[str, Any], caller: Caller
+) -> str:
+    """Run a tool whose skill the model has read.
+
+    Raises:
+        ToolError: it has not.
+    """
+    if one_line(skill) not in caller.read_skills:
+        raise ToolError(f'read the skill first: call read_skill with skill_name "{one_line(skill)}"')
+    return await run(tool, arguments, bench)
+
+
+def _rules_of(skill: Skill, descriptor: Descriptor) -> tuple[list[ToolRule], list[str]]:
+    """Return the rules that a skill sets for its own tools, and a warning for each that is wrong."""
+    own, rules, warnings = {tool.name for tool in descriptor.tools}, list[ToolRule](), list[str]()
+    for number, table in enumerate(skill.tool_rules, 1):
+        where = f"rule {number} of the skill {skill.name!r}"
+        try:
+            rule = ToolRule.from_table(table, where=where)
+        except ConfigError as error:
+            warnings.append(str(error))
+            continue
+        if rule.tool in own:
+            rules.append(rule)
+        else:
+            warnings.append(f"{where} is not used: the skill has no tool {rule.tool!r}.")
+    return rules, warnings
+
+
+def skills_read(history: Sequence[Message]) -> set[str]:
+    """Return the names of the skills whose documentation is in a history."""
+    failed = {message.tool_call_id for message in history if message.content.startswith("error:")}
+    return {
+        one_line(str(call.arguments.get("skill_name", "")))
+        for message in history
+        for call in message.tool_calls
+        if call.name == READ_SKILL.name and call.id not in failed
+    }
+
+
 def _read_skill(skills: Skills) -> Tool:
     """Make the tool that answers with a skill's text."""
     bodies = {one_line(skill.name): skill.body for skill in skills.usable}
@@ -198,6 +257,7 @@ def _read_skill(skills: Skills) -> Tool:
             raise ToolError("missing parameter: skill_name")
         if one_line(str(name)) not in bodies:
             raise ToolError(f"unknown skill: {name}")
+        caller.read_skills.add(one_line(str(name)))
         return bodies[one_line(str(name))]
 
     return Tool(definition=READ_SKILL, run=read, source="Weft", leads=True)

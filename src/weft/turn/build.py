@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,15 +23,16 @@ from weft.sources.foreign import ForeignSource
 from weft.store.backend import ContextStore
 from weft.store.base import Activity, Blocks, MessageLog
 from weft.store.in_memory import RecentLogs
+from weft.tools.process import ExecutionSettings
 from weft.tools.registry import ToolRegistry
+from weft.tools.skills import Freshness, SkillTools
 from weft.turn.history import read_history
-from weft.types.build import BuildSpec
 from weft.types.context import Context, ContextNeeds
 from weft.types.limits import ContextConfig, ModelInfo
 from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.message import Message, ToolDefinition
 from weft.types.receipt import Receipt
-from weft.types.recipe import Recipe
+from weft.types.recipe import HistoryRule, Recipe
 from weft.types.redacted import Redacted
 from weft.types.rules import ToolRule
 from weft.types.session import Summarizer
@@ -65,8 +67,43 @@ class ContextBuilder:
             files=Files(reader=reader, skills=SkillLoader(reader)),
             memory=memory,
         )
+        self._skill_tools: SkillTools | None = None
         if chosen.workspace_path:
-            self._request = self.with_workspace(chosen.workspace_path)._request
+            builder = self.with_workspace(chosen.workspace_path)
+            self._request, self._skill_tools = builder._request, builder._skill_tools
+
+    def skill_tools(
+        self, settings: ExecutionSettings | None = None, *, enforce_read: bool = False
+    ) -> SkillTools:
+        """Make the source of the tools that the skills of this builder offer."""
+        recipe, files = self.recipe, self.files
+        return SkillTools(
+            load=partial(files.load_skills, recipe),
+            reader=files.reader,
+            workspace=files.workspace,
+            settings=settings or ExecutionSettings(),
+            read_on_demand=recipe.option("skills", "mode") == "readOnDemand",
+            enforce_read=enforce_read,
+            freshness=Freshness(
+                reload=recipe.option("skills", "reload") or recipe.reload, ttl_seconds=recipe.ttl_seconds
+            ),
+        )
+
+    async def _with_offered_tools(self, request: BuildRequest) -> BuildRequest:
+        """Return the request with all tools: `read_skill`, those that were given, those of skills."""
+        given, model = self._tools(), request.model
+        if self._skill_tools is None or (model is not None and not model.calls_tools):
+            return replace(request, tools=given)
+        skills, names = await self._skill_tools.load(), {tool.name for tool in given}
+        offered = [tool for tool in await self._skill_tools.tools_of(skills) if tool.name not in names]
+        first = [tool.definition for tool in offered if tool.leads]
+        rest = [tool.definition for tool in offered if not tool.leads]
+        return replace(request, tools=(*first, *given, *rest), known_skills=skills)
+
+    def _with_files(self, files: Files) -> Self:
+        builder = self._with(files=files)
+        builder._skill_tools = builder.skill_tools()
+        return builder
 
     def _with(self, **changes: Any) -> Self:
         builder = copy(self)
@@ -76,6 +113,11 @@ class ContextBuilder:
     @property
     def recipe(self) -> Recipe:
         return self._request.recipe
+
+    @property
+    def history_rule(self) -> HistoryRule:
+        """The recipe's rule for the history, with what the caller set over it."""
+        return self._request.history_rule
 
     @property
     def files(self) -> Files:
@@ -88,13 +130,14 @@ class ContextBuilder:
         Raises:
             WorkspaceError: it is missing, or not a folder.
         """
-        return self._with(files=replace(self.files, workspace=open_workspace(path)))
+        return self._with_files(replace(self.files, workspace=open_workspace(path)))
 
     def with_skill_dirs(self, dirs: Iterable[str | Path], *, disabled: Iterable[str] = ()) -> Self:
         """Take skills from these folders only; a later one replaces an earlier one of the same name."""
         folders = tuple(Path(folder).expanduser() for folder in dirs)
-        files = replace(self.files, own_skill_dirs=folders, disabled_skills=frozenset(disabled))
-        return self._with(files=files)
+        return self._with_files(
+            replace(self.files, own_skill_dirs=folders, disabled_skills=frozenset(disabled))
+        )
 
     def with_store(self, store: ContextStore) -> Self:
         """Take memory, messages, facts, summaries, recall and tasks from one store."""
@@ -123,11 +166,28 @@ class ContextBuilder:
         return self._with(parts=tuple(parts))
 
     def with_tools(self, tools: ToolRegistry | Iterable[ToolDefinition]) -> Self:
-        """Offer these tools. Those that are added to a registry later are offered too."""
+        """Offer these tools. Those that are added to a registry later are offered too.
+
+        With a workspace the tools of its skills are offered besides.
+        """
         fixed = () if isinstance(tools, ToolRegistry) else tuple(tools)
         builder = copy(self)
         builder._tools = tools.definitions if isinstance(tools, ToolRegistry) else lambda: fixed
         return builder
+
+    def with_all_tools(self, tools: Iterable[ToolDefinition]) -> Self:
+        """Offer these tools and no others, not even those of skills."""
+        builder = self.with_tools(tools)
+        builder._skill_tools = None
+        return builder
+
+    def with_tool_kinds(self, kinds: Iterable[str]) -> Self:
+        """Name the optional tools that are enabled, for the model."""
+        return self._with(tool_kinds=tuple(kinds))
+
+    def with_note(self, note: str) -> Self:
+        """Add a sentence to the receipt's warnings."""
+        return self._with(notes=(*self._request.notes, note))
 
     def with_base_instructions(self, text: str) -> Self:
         """Begin with this text in place of the recipe's own."""
@@ -191,8 +251,8 @@ class ContextBuilder:
         if not message.strip():
             raise EmptyMessage
         require_sources(self._layers)
-        request = replace(self._request, message=message, tools=self._tools())
-        _ = request.limits  # wrong limits are refused before anything is read
+        _ = self._request.limits  # wrong limits are refused before anything is read
+        request = await self._with_offered_tools(replace(self._request, message=message))
         offered = (layer.source(request, layer.options) for layer in self._layers)
         try:
             history, skills, offers = await asyncio.gather(
@@ -217,8 +277,9 @@ class ContextBuilder:
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
 
 
-def _notes(spec: BuildSpec, changed: int) -> Iterator[str]:
+def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:
     """Yield what was adapted on the way, for the receipt."""
+    yield from spec.notes
     if changed:
         yield f"The recipe does not know the roles or calls of some messages: {changed} became plain text."
     model = spec.model

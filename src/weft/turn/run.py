@@ -18,6 +18,7 @@ from weft.errors import EmptyMessage, ProviderError, RequestTooLong
 from weft.providers.base import Provider
 from weft.store.base import Turns
 from weft.tools.registry import Offered, ToolRegistry
+from weft.tools.skills import skills_read
 from weft.turn.act import ToolLimits, ToolRunner
 from weft.turn.build import ContextBuilder
 from weft.turn.classify import RouteSettings, chosen_model, route
@@ -192,9 +193,14 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
     visible = {block.label: block for block in context.blocks if not block.shared_from}
     return ToolRunner(
         offered,
-        rules=turn.settings.rules,
+        rules=(*turn.settings.rules, *offered.rules),
         limits=turn.settings.limits,
-        caller=replace(turn.request.caller, visible_blocks=visible, changes=[]),
+        caller=replace(
+            turn.request.caller,
+            visible_blocks=visible,
+            changes=[],
+            read_skills=skills_read(context.history),
+        ),
         turns=turn.turns,
         span=trace.span,
     )
@@ -210,7 +216,8 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
     """Build the context of a turn. Its receipt names the model that would answer; no model is asked."""
     offered = offered or await _offered(turn)
     model = turn.model or turn.provider.info
-    builder = turn.builder.with_tools(offered.definitions).with_tool_rules(turn.settings.rules)
+    rules = (*turn.settings.rules, *offered.rules)
+    builder = turn.builder.with_all_tools(offered.definitions).with_tool_rules(rules)
     notes = (*turn.request.notes, *turn.notes)
     if turn.request.parts and model.takes_pictures:
         builder = builder.with_parts(turn.request.parts)

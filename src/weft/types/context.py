@@ -61,10 +61,16 @@ class Context(Json):
             if not isinstance(getattr(self, name), tuple):
                 object.__setattr__(self, name, tuple(getattr(self, name)))
 
-    @classmethod
-    def new(cls, message: str) -> Context:
-        """Return a one-shot context: Weft's short prompt, no history, the message."""
-        return cls(system_prompt=ONE_SHOT_PROMPT, current_message=message)
+    @staticmethod
+    def new(message: str, recipe: str = "weft") -> Context:
+        """Return a one-shot context: a recipe's short prompt, no history, the message.
+
+        Raises:
+            ConfigError: there is no such recipe.
+        """
+        from weft.types.recipe import Recipe  # noqa: PLC0415 - a recipe makes contexts itself
+
+        return Recipe.load(recipe).one_shot(message)
 
     @property
     def turn_text(self) -> str:

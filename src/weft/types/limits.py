@@ -127,9 +127,14 @@ class ContextConfig:
                 raise ConfigError(f"`{name}` is {getattr(self, name)}: use zero for none.")
 
     def chosen_limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
-        """Return the limits as configured: the recipe's, the explicit ones, or the model's override."""
-        limits = self.default_limits or recipe
-        return (self.model_overrides.get(model.id, limits) if model else limits).check()
+        """Return the limits as configured: the recipe's, the explicit ones, or the model's override.
+
+        An override is named by the model's id, or by its provider, a colon and the id.
+        """
+        limits, own = self.default_limits or recipe, self.model_overrides
+        if model is not None:
+            limits = own.get(f"{model.provider}:{model.id}") or own.get(model.id, limits)
+        return limits.check()
 
     def limits(self, recipe: ModelContextLimits, model: ModelInfo | None) -> ModelContextLimits:
         """Return the limits that bind: those that were asked for, within what the model can read."""

@@ -92,6 +92,7 @@ class ToolsRule(Json):
 class Recipe(Json):
     """How one kind of assistant builds its context. `weft docs recipes` explains every key.
 
+    `home` is the workspace of the system that it reproduces: it is used if there is one and none was named.
     `file` is where it was read from, for error messages.
     """
 
@@ -109,6 +110,7 @@ class Recipe(Json):
     ttl_seconds: float = 30.0
     join: str = "\n\n"
     workspace_path: str | None = None
+    home: str | None = None
     give_way: tuple[str, ...] = ()
     limits: ModelContextLimits
     history: HistoryRule = HistoryRule()
@@ -141,7 +143,7 @@ class Recipe(Json):
 
     def one_shot(self, message: str) -> Context:
         """Return this recipe's short prompt with one message and nothing else."""
-        return Context(system_prompt=self.one_shot_prompt, current_message=message, form=self.form)
+        return Context(system_prompt=self.one_shot_prompt, current_message=message)
 
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with other values, by the names people use for them.

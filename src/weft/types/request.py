@@ -23,7 +23,8 @@ class Caller:
     fills both in. `conversation` is the place in the channel, such as a chat. `ask` puts a question to the
     person there; without it nobody can be asked, which counts as a refusal. `visible_blocks` has the caller's
     own blocks as the model last saw them in this turn: a tool that shows or changes one puts the new state
-    there. A tool that changes memory adds a few words for the person to `changes`.
+    there. A tool that changes memory adds a few words for the person to `changes`. `read_skills` names the
+    skills whose documentation the model was shown in this conversation.
     """
 
     agent_id: str = ""
@@ -35,6 +36,7 @@ class Caller:
     ask: AskConsent | None = field(default=None, compare=False, repr=False)
     visible_blocks: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
     changes: list[str] = field(default_factory=list, compare=False, repr=False)
+    read_skills: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def sender(self) -> str:

@@ -46,6 +46,12 @@ class Skill:
     fields: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def tool_rules(self) -> list[Mapping[str, Any]]:
+        """The rules for the skill's tools, as its front matter has them under `tool-rules`."""
+        rules = self.fields.get("tool-rules", self.fields.get("tool_rules"))
+        return [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
+
     def is_triggered_by(self, message: str) -> bool:
         """Return whether one of the trigger's words begins a word of the message."""
         words = [word.strip() for word in self.trigger.split("|") if word.strip()]
