@@ -11,6 +11,7 @@ import weft
 from programs import environ, run_weft
 from weft.testing import LoopbackVendor
 
+Script = list[str | weft.Reply]
 PROVIDERS = ["anthropic", "openai", "openai_responses", "openrouter", "ollama", "gemini"]
 ECHO = {
     "tools": [
@@ -87,7 +88,7 @@ def results(payload: Any) -> list[str]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_C5_C20_a_tool_that_the_model_made_up_is_never_declared(tmp_path: Path, provider: str) -> None:
-    script = [calls("fly_to_the_moon"), "I cannot fly.", "Still here."]
+    script: Script = [calls("fly_to_the_moon"), "I cannot fly.", "Still here."]
     with LoopbackVendor(provider, script) as vendor:
         run(tmp_path, vendor, "chat", stdin="Fly!\nAnd now?\n")
 
@@ -102,7 +103,7 @@ def test_C5_C20_a_tool_that_the_model_made_up_is_never_declared(tmp_path: Path, 
 def test_C3_at_the_round_limit_the_final_reply_is_shown(tmp_path: Path, command: str) -> None:
     write_echo_skill(tmp_path / "workspace")
     write(tmp_path / "config.toml", "[tools]\nmax_rounds = 2\n")
-    script = [calls("say", f"call_{n}", text="x") for n in range(4)]
+    script: Script = [calls("say", f"call_{n}", text="x") for n in range(4)]
     with LoopbackVendor("openai", script) as vendor:
         words = ("ask", "Go") if command == "ask" else ("chat",)
         done = run(tmp_path, vendor, *words, stdin="" if command == "ask" else "Go\n")
@@ -129,7 +130,7 @@ def test_P38_P40_P42_rules_of_the_settings_are_told_and_enforced(tmp_path: Path)
     rules = '[[tools.rules]]\ntool = "say"\nmax_calls = 1\n'
     rules += '[[tools.rules]]\ntool = "shout"\nrequires_prior = "say"\n'
     write(tmp_path / "config.toml", rules)
-    script = [
+    script: Script = [
         calls("shout", "call_1", text="a"),
         calls("say", "call_2", text="b"),
         calls("say", "call_3", text="c"),
@@ -154,7 +155,7 @@ def test_P38_P40_P42_rules_of_the_settings_are_told_and_enforced(tmp_path: Path)
 def test_P38_a_skill_sets_rules_for_its_own_tools_only(tmp_path: Path) -> None:
     front = "tool-rules:\n  - {tool: say, max_calls: 1}\n  - {tool: read_skill, max_calls: 1}\n"
     write_echo_skill(tmp_path / "workspace", front)
-    script = [calls("say", "call_1", text="a"), calls("say", "call_2", text="b"), "Done."]
+    script: Script = [calls("say", "call_1", text="a"), calls("say", "call_2", text="b"), "Done."]
     with LoopbackVendor("openai", script) as vendor:
         done = run(tmp_path, vendor, "ask", "--receipt", "Go")
 
@@ -182,7 +183,7 @@ def test_C14_a_tool_whose_skill_was_not_read_answers_with_the_remedy_where_that_
 ) -> None:
     write_echo_skill(tmp_path / "workspace")
     write(tmp_path / "config.toml", "[skills]\nenforceRead = true\n")
-    script = [
+    script: Script = [
         calls("say", "call_1", text="too early"),
         calls("read_skill", "call_2", skill_name="echo"),
         calls("say", "call_3", text="now it works"),
@@ -201,7 +202,8 @@ def test_C14_a_tool_whose_skill_was_not_read_answers_with_the_remedy_where_that_
 
 def test_C14_without_the_setting_tools_run_at_once(tmp_path: Path) -> None:
     write_echo_skill(tmp_path / "workspace")
-    with LoopbackVendor("openai", [calls("say", text="at once"), "Done."]) as vendor:
+    script: Script = [calls("say", text="at once"), "Done."]
+    with LoopbackVendor("openai", script) as vendor:
         run(tmp_path, vendor, "ask", "Go")
 
     assert results(vendor.requests[-1].payload) == ["at once"]
