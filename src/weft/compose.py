@@ -130,6 +130,17 @@ async def connect_anyway(config: Config) -> Assistant:
         return await connect(config, provider=_NoModel(error))
 
 
+async def connect_to_preview(config: Config) -> Assistant:
+    """Connect to build contexts only: the model that would answer need not be reached, nor its key be set."""
+    try:
+        config, choice = choose_model(config)
+    except ProviderError as error:
+        return await connect(config, provider=_NoModel(error))
+    assistant = await connect(config, provider=make_provider(choice.provider, config, needs_key=False))
+    assistant.engine = replace(assistant.engine, choice=choice)
+    return assistant
+
+
 class _NoModel(ScriptedProvider):
     """Stands in for a model that cannot be reached."""
 

@@ -73,8 +73,10 @@ def is_provider(name: str, config: Config) -> bool:
     return name in NAMES or name in config.providers
 
 
-def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.environ) -> Provider:
-    """Make the provider of a name, with its settings.
+def make_provider(
+    name: str, config: Config, environ: Mapping[str, str] = os.environ, *, needs_key: bool = True
+) -> Provider:
+    """Make the provider of a name, with its settings. One that is only described may lack its key.
 
     Raises:
         ConfigError: it has no key, or no such model.
@@ -98,15 +100,18 @@ def make_provider(name: str, config: Config, environ: Mapping[str, str] = os.env
 
     own = config.providers.get(name)
     keys = config.keys if own is None else {name: own.key}
-    key, url = key_of(vendor, keys, environ), address_of(vendor, environ)
-    model = config.model or vendor.default_model
+    has_key = needs_key or key_place(vendor, keys, environ)
+
+    def info_of(model: str) -> ModelInfo:
+        return model_info(vendor, model, window=config.window_of(name, model))
+
     return HttpProvider(
         vendor,
-        info=model_info(vendor, model, window=config.window_of(name, model)),
-        url=url,
-        key=key,
+        info=info_of(config.model or vendor.default_model),
+        url=address_of(vendor, environ),
+        key=key_of(vendor, keys, environ) if has_key else "",
         settings=config.requests,
-        is_named=bool(config.model or (own and own.model)),
+        info_of=None if config.model or (own and own.model) else info_of,
     )
 
 

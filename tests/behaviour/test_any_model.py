@@ -227,3 +227,59 @@ async def test_a_program_asks_the_model_that_its_context_was_built_for() -> None
     assert context.model == "claude-haiku-4-5"
     assert context.receipt is not None
     assert context.receipt.model == "claude-haiku-4-5"
+
+
+def test_settings_hold_for_the_only_model_of_a_server_though_nobody_named_it(tmp_path: Path) -> None:
+    tags = {"models": [{"name": "qwen3-32b", "model": "qwen3-32b"}]}
+    settings(tmp_path, '[models."qwen3-32b"]\nwindow = 36000\n')
+    with LoopbackVendor("ollama", ["Hi."] * 3, pages={"/api/tags": tags}) as server:
+        for words in (["-p", "ollama"], ["-m", "ollama:qwen3-32b"], ["-p", "ollama", "--window", "60000"]):
+            assert run(tmp_path, "ask", *words, "hi", env=server.environ).returncode == 0
+
+    assert [request.payload["options"]["num_ctx"] for request in server.requests] == [36000, 36000, 60000]
+
+
+def test_the_window_of_a_model_that_nobody_named_is_remembered_too(tmp_path: Path) -> None:
+    tags = {"models": [{"name": "qwen3-32b", "model": "qwen3-32b"}]}
+    with LoopbackVendor("ollama", ["Hi."] * 2, pages={"/api/tags": tags, "/api/show": SHOWN}) as server:
+        run(tmp_path, "ask", "-p", "ollama", "hi", env=server.environ)
+        del server.pages["/api/show"]
+        run(tmp_path, "ask", "-p", "ollama", "hi", env=server.environ)
+
+    assert [request.payload["options"]["num_ctx"] for request in server.requests] == [16_384, 16_384]
+
+
+@pytest.mark.parametrize("words", [["-p", "openai"], ["-m", "openai:tiny"]])
+def test_a_window_that_a_refusal_corrected_is_known_after_a_restart(tmp_path: Path, words: list[str]) -> None:
+    too_long = Refusal(400, "This model's maximum context length is 8192 tokens.")
+    with LoopbackVendor(
+        "openai", [too_long, "Hi."], pages={"/v1/models": {"data": [{"id": "tiny"}]}}
+    ) as server:
+        env = {"OPENAI_BASE_URL": f"{server.url}/v1"}
+        assert run(tmp_path, "ask", *words, "hi", env=env).returncode == 0
+        again = receipt(tmp_path, *words, "hi", env=env)
+
+    assert (again["model"], again["window"]) == ("tiny", 8192)
+
+
+def test_a_look_at_the_context_names_the_model_the_window_and_the_address_that_would_be_asked(
+    tmp_path: Path,
+) -> None:
+    with LoopbackVendor("openai", ["Hi."], pages={"/v1/models": {"data": [{"id": "zed"}]}}) as server:
+        settings(
+            tmp_path,
+            f'[providers.lmstudio]\nurl = "{server.url}/v1"\n[models."zed"]\nwindow = 50000\n',
+        )
+        looks = [receipt(tmp_path, *words, "hi") for words in (["-p", "lmstudio"], ["-m", "lmstudio:zed"])]
+        asked = run(tmp_path, "ask", "-p", "lmstudio", "--receipt", "hi").stderr
+
+    for look in looks:
+        assert (look["model"], look["window"], look["address"]) == ("zed", 50_000, server.url)
+        assert look["provider_reason"] == "it was asked for"
+    assert f"asked lmstudio (zed) at {server.url}: it was asked for" in asked
+
+
+def test_a_look_at_the_context_of_a_vendor_needs_no_key(tmp_path: Path) -> None:
+    look = receipt(tmp_path, "-p", "anthropic", "hi")
+
+    assert (look["provider"], look["model"]) == ("anthropic", "claude-sonnet-5")

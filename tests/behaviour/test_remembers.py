@@ -246,3 +246,17 @@ def test_a_log_names_the_status_and_the_reason(tmp_path: Path) -> None:
 
     assert "openai is busy or failed (503): overloaded" in done.stderr
     assert "_Passing" not in done.stderr
+
+
+async def test_a_block_that_a_running_server_has_not_rendered_yet_follows_its_person(tmp_path: Path) -> None:
+    async with (
+        await weft.open(tmp_path / "weft.db") as server,
+        await weft.open(tmp_path / "weft.db") as other,
+    ):
+        for agent in ("weft", "weft/http:ana"):
+            await server.memory.create_block(agent, "human", pinned=True)
+        await server.memory.append_to_block("weft/http:ana", "human", "Likes kiwis.")
+        await other.people.link("http:ana", "owner")
+        blocks = {block.label: block.content for block in await other.memory.rendered_blocks("weft")}
+
+    assert blocks == {"human": "", "human (http:ana)": "Likes kiwis."}

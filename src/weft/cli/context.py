@@ -29,15 +29,13 @@ from weft.cli.options import (
     settings,
     write,
 )
-from weft.compose import connect, connect_anyway
+from weft.compose import connect_to_preview
 from weft.config import Config
 from weft.models import find_vendor
-from weft.providers.scripted import ScriptedProvider
 from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.section import Place
 from weft.web.receipt import receipt_svg
-from weft.wire.vendors import model_info
 
 app = typer.Typer(add_completion=False)
 
@@ -68,7 +66,7 @@ def context(
     """Show what the model would see, without asking it."""
     config = settings(recipe=recipe, provider=provider, model=model, window=window, workspace=workspace)
     vendor = find_vendor(config.provider, config)
-    built = run(_build(config, vendor, message(text)))
+    built = run(_build(config, message(text)))
     if form is not None:
         built = replace(built, form=form.value)
     if svg is not None and built.receipt is not None:
@@ -84,13 +82,12 @@ def context(
         say(written(built))
 
 
-async def _build(config: Config, vendor: wire.Vendor | None, text: str) -> Context:
+async def _build(config: Config, text: str) -> Context:
     """Build the context for the model that would answer; without one, for the recipe's own limits.
 
-    A vendor's model is not asked, so its key is not needed.
+    The model is not asked to answer, so its key is not needed.
     """
-    provider = ScriptedProvider(info=model_info(vendor, config.model)) if vendor else None
-    assistant = await (connect(config, provider=provider) if provider else connect_anyway(config))
+    assistant = await connect_to_preview(config)
     try:
         return await assistant.context(text, caller=PERSON)
     finally:

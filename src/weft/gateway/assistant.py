@@ -176,6 +176,7 @@ class Assistant:
                     yield event
         finally:
             lane.settle(reply)
+        await self.engine.save_window(turn.provider.info)
 
     async def _remember_by_rule(self, request: TurnRequest, provider: Provider) -> tuple[str, ...]:
         """Store what the person asks to remember if the model has no tool to do it."""

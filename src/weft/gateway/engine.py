@@ -251,18 +251,25 @@ class Engine:
 
     async def _described(self, store: Store | None, provider: Provider) -> ModelInfo:
         """Return a model with its window. What a server says about it is stored, and asked for only once."""
-        before = provider.info
-        key = f"{before.provider}:{before.id}"
-        if before.is_assumed and store is not None and key not in self._windows:
-            self._windows[key] = await store.turns.find_window(key) or 0
-        info = await describe(provider, self._windows.get(key))
+
+        async def find_window(model: str) -> int | None:
+            key = f"{provider.info.provider}:{model}"
+            if key not in self._windows and store is not None:
+                self._windows[key] = await store.turns.find_window(key) or 0
+            return self._windows.get(key)
+
+        info = await describe(provider, find_window)
+        await self.save_window(info)
+        return info
+
+    async def save_window(self, info: ModelInfo) -> None:
+        """Store the window that a server named, or corrected when it refused a request, if that is news."""
         key = f"{info.provider}:{info.id}"
         is_news = key in self._windows and not info.is_assumed and self._windows[key] != info.max_tokens
-        if is_news and store is not None and info.max_tokens:
+        if is_news and info.max_tokens and (store := await self.store.find()) is not None:
             self._windows[key] = info.max_tokens
             with suppress(StoreError):  # a store that can only be read
                 await store.turns.save_window(key, info.max_tokens)
-        return info
 
     def _reason(self, provider: Provider) -> str:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"

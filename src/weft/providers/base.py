@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Protocol
 
@@ -31,13 +31,17 @@ class Provider(Protocol):
     async def close(self) -> None: ...
 
 
-async def describe(provider: Provider, known_window: int | None = None) -> ModelInfo:
+FindWindow = Callable[[str], Awaitable[int | None]]
+"""Returns the window of a model that is known from an earlier time, by the model's id."""
+
+
+async def describe(provider: Provider, find_window: FindWindow | None = None) -> ModelInfo:
     """Return the model of a provider, with what its server says of it where it can be asked.
 
-    A window that is known from an earlier time need not be asked for.
+    A window that is known from an earlier time is not asked for.
     """
     ask = getattr(provider, "describe", None)
-    info: ModelInfo = await ask(known_window) if ask is not None else provider.info
+    info: ModelInfo = await ask(find_window) if ask is not None else provider.info
     return info
 
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ import httpx
 
 from weft.errors import ProviderError, RequestTooLong
 from weft.providers.access import HttpSettings
-from weft.providers.base import collected
+from weft.providers.base import FindWindow, collected
 from weft.providers.discover import (
     ListedModel,
     described_window,
@@ -35,7 +35,7 @@ from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.wire.clean import compact
 from weft.wire.request import prepare
 from weft.wire.vendor import Vendor
-from weft.wire.vendors import ASSUMED_WINDOW, model_info
+from weft.wire.vendors import ASSUMED_WINDOW
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,10 @@ class _NotListed(ProviderError):
 
 
 class HttpProvider:
-    """A model of a vendor."""
+    """A model of a vendor.
+
+    Where nobody named a model, `info_of` describes the one that the server has.
+    """
 
     def __init__(
         self,
@@ -70,12 +73,12 @@ class HttpProvider:
         url: str,
         key: str = "",
         settings: HttpSettings | None = None,
-        is_named: bool = True,
+        info_of: Callable[[str], ModelInfo] | None = None,
     ) -> None:
         self._vendor, self._url, self._key = vendor, url, key
         self._settings = settings or HttpSettings()
         self.info = replace(info, address=self._place())
-        self._is_named, self._is_described = is_named, False
+        self._info_of, self._is_described = info_of, False
         timeout = httpx.Timeout(self._settings.silence_seconds, connect=self._settings.connect_seconds)
         self._client = httpx.AsyncClient(timeout=timeout)
 
@@ -85,7 +88,7 @@ class HttpProvider:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def describe(self, known_window: int | None = None) -> ModelInfo:
+    async def describe(self, find_window: FindWindow | None = None) -> ModelInfo:
         """Return the model with what its server says of it. The server is asked once, for a second at most.
 
         Raises:
@@ -94,20 +97,27 @@ class HttpProvider:
         vendor, is_own = self._vendor, self._url == self._vendor.address
         if self._is_described or not (vendor.tells_windows or not is_own):
             return self.info
-        if known_window and self.info.is_assumed and self._is_named:
-            self._set_window(known_window)
-        if self.info.is_assumed or not self._is_named:
+        info_of = self._info_of if not is_own or not vendor.key_variable else None
+        if info_of is None:
+            await self._find_window(find_window)
+        if self.info.is_assumed or info_of is not None:
             try:
                 async with asyncio.timeout(_ASK_SECONDS):
                     models = await self.list_models()
-                    if not self._is_named:
-                        self._take(models)
+                    if info_of is not None:
+                        self._take(models, info_of)
+                        await self._find_window(find_window)
                     if self.info.is_assumed and (window := await self._ask_window(models)):
                         self._set_window(window)
             except (_NotListed, TimeoutError) as error:
                 _log.info("%s does not list its models: %s", vendor.name, error)
         self._is_described = True
         return self.info
+
+    async def _find_window(self, find_window: FindWindow | None) -> None:
+        """Take the window that is known from an earlier time, if none is set."""
+        if self.info.is_assumed and find_window and (window := await find_window(self.info.id)):
+            self._set_window(window)
 
     async def list_models(self) -> list[ListedModel]:
         """Ask the server for its models.
@@ -117,15 +127,14 @@ class HttpProvider:
         """
         return listed_models(await self._json("GET", self._url + self._vendor.models_path))
 
-    def _take(self, models: Sequence[ListedModel]) -> None:
+    def _take(self, models: Sequence[ListedModel], info_of: Callable[[str], ModelInfo]) -> None:
         """Take the vendor's usual model, or the only one that the server has."""
         usual, ids = self._vendor.default_model, [model.id for model in models]
         if usual in ids or f"{usual}:latest" in ids:
             return
         chatting = [id_ for id_ in ids if "embed" not in id_.lower()]
         if len(chatting) == 1:
-            info = model_info(self._vendor, chatting[0])
-            self.info = replace(info, address=self.info.address)
+            self.info = replace(info_of(chatting[0]), address=self.info.address)
         elif not chatting:
             pull = f": pull one with `ollama pull {usual}`" if self._vendor.show_path else ": load one there"
             raise ProviderError(f"{self._vendor.name} has no model{pull}.")
@@ -170,7 +179,7 @@ class HttpProvider:
         try:
             headers = self._vendor.headers_with(self._key)
             response = await self._client.request(method, url, json=body, headers=headers)
-            if response.status_code in (401, 403):
+            if response.status_code in (401, 403) and self._key:
                 raise await self._refused(response)
             if response.status_code >= 400:
                 raise _NotListed(f"it answered {response.status_code} at {httpx.URL(url).path}")

@@ -92,11 +92,12 @@ def _move(db: apsw.Connection, old: str, new: str) -> None:
     """Give a person's facts, blocks and notes to another. Nothing is lost: what clashes gets another name."""
     db.execute("update facts set person = ? where person = ?", (new, old))
     before, after = agent_of(old), agent_of(new)
-    for block_id, label, rendered in db.execute(
-        "select id, label, rendered from blocks where agent_id = ?", (before,)
+    for block_id, label, is_empty in db.execute(
+        "select id, label, trim(rendered) = '' and rendered_version = version from blocks where agent_id = ?",
+        (before,),
     ).fetchall():
         clashes = db.execute("select id from blocks where agent_id = ? and label = ?", (after, label)).get
-        if clashes and not str(rendered).strip():
+        if clashes and is_empty:
             continue  # an empty block of theirs is not worth a second one
         label = f"{label} ({old})" if clashes else label  # noqa: PLW2901
         db.execute("update blocks set agent_id = ?, label = ? where id = ?", (after, label, block_id))
