@@ -409,3 +409,15 @@ async def test_an_answer_cannot_be_referred_to_by_its_id() -> None:
     async with serving() as ask:
         with pytest.raises(openai.BadRequestError, match="send the items"):
             await ask.respond("hi", previous_response_id="resp_1")
+
+
+async def test_an_app_is_told_what_was_remembered_in_each_form_of_the_answer() -> None:
+    note = weft.ToolCall(id="call_1", name="memory_append", arguments={"label": "notes", "text": "Tea."})
+    script = [weft.Reply(tool_calls=(note,), stop_reason="tools"), "Noted."] * 3
+    async with serving(*script) as asking:
+        whole = await asking.say(HI, user="ana")
+        chunks = [chunk async for chunk in await asking.say(HI, stream=True, user="ana")]
+        response = await asking.respond("hi", user="ana")
+
+    told = [each.model_extra["weft"] for each in (whole, *chunks, response) if "weft" in each.model_extra]
+    assert told == [{"notice": "Remembered in notes: Tea. (/undo takes it back)"}] * 3

@@ -153,7 +153,13 @@ def chat_answer(reply: Reply, answer_id: str, model: str) -> dict[str, Any]:
         "model": model,
         "choices": [choice],
         "usage": _chat_usage(reply.usage),
+        **_beyond_openai(reply),
     }
+
+
+def _beyond_openai(reply: Reply) -> dict[str, Any]:
+    """Write what OpenAI's format has no place for: the line that says what was remembered."""
+    return {"weft": {"notice": reply.notice}} if reply.notice else {}
 
 
 def chat_chunk(
@@ -177,7 +183,7 @@ def chat_end(answer_id: str, model: str, reply: Reply) -> Iterator[dict[str, Any
         rest = {"index": at, "function": {"arguments": function["arguments"]}}
         yield chat_chunk(answer_id, model, {"tool_calls": [begun]})
         yield chat_chunk(answer_id, model, {"tool_calls": [rest]})
-    yield chat_chunk(answer_id, model, {}, _finish(reply))
+    yield chat_chunk(answer_id, model, {}, _finish(reply)) | _beyond_openai(reply)
 
 
 def chat_cost(answer_id: str, model: str, reply: Reply) -> dict[str, Any]:
@@ -232,7 +238,7 @@ def response(
         "top_p": None,
     }
     if reply is not None:
-        body["usage"] = _response_usage(reply.usage)
+        body |= {"usage": _response_usage(reply.usage), **_beyond_openai(reply)}
     if reply is not None and reply.stop_reason == "max_tokens":
         body |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     return body
