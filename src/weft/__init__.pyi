@@ -9,6 +9,7 @@ from weft.errors import (
     ConfigError,
     ContextError,
     EmptyMessage,
+    InvalidEdit,
     LimitExceeded,
     PermissionDenied,
     ProviderError,
@@ -21,6 +22,7 @@ from weft.errors import (
 from weft.gateway.assistant import Assistant
 from weft.memory.audit import Finding
 from weft.memory.base import Store
+from weft.memory.edits import BlockEdit
 from weft.providers.scripted import ScriptedProvider
 from weft.recall.embed import Embedder
 from weft.sources.base import BuildRequest
@@ -74,6 +76,7 @@ __all__ = [
     "ActivityEntry",
     "ArchivalEntry",
     "Assistant",
+    "BlockEdit",
     "BlockInfo",
     "BlockType",
     "BlockVersion",
@@ -96,6 +99,7 @@ __all__ = [
     "Fact",
     "FieldDef",
     "Finding",
+    "InvalidEdit",
     "Keep",
     "LimitExceeded",
     "ListSchema",

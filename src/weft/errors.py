@@ -8,6 +8,7 @@
     ├── WorkspaceError           the workspace directory is missing or is not one
     ├── StoreError               what lasts could not be read or written
     │   ├── LimitExceeded        a block would grow past its limit
+    │   ├── InvalidEdit          a value, a verb or a schema that a block cannot have
     │   └── UnknownName          nothing that is kept has this name
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     │   └── Unauthorized         the sender may not write to this assistant at all
@@ -84,6 +85,16 @@ class LimitExceeded(StoreError):
             f"The block {label!r} holds at most {limit} {unit} and this would make it {needed}: "
             f"shorten it, or raise its {setting}."
         )
+
+
+class InvalidEdit(StoreError):
+    """A block cannot have this value, verb or schema; `kind` is its kind, where the verb is wrong."""
+
+    exit_code = 2
+
+    def __init__(self, sentence: str, *, kind: str = "") -> None:
+        super().__init__(sentence)
+        self.kind = kind
 
 
 class UnknownName(StoreError):

@@ -18,6 +18,7 @@ from weft.config import Config
 
 TOOLS = [
     *("ask", "search", "list_blocks", "read_block", "append_block", "replace_in_block", "write_block"),
+    *("create_block", "edit_block"),
     *("remember_fact", "list_facts", "insert_note", "search_notes", "build_context"),
 ]
 PERSON = "terminal:owner"

@@ -40,7 +40,7 @@ def test_a_wrong_call_is_refused_with_2_and_a_sentence(
 def test_a_label_has_one_line(tmp_path: Path) -> None:
     done = run_weft(environ(tmp_path), "memory", "edit", "a\nb", "text")
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "a label of one line" in done.stderr
 
 

@@ -534,7 +534,7 @@ def test_names_from_outside_stay_on_one_line_and_in_their_quotes() -> None:
 
     (finding,) = found(block("x" * 10, name, limit=10))
 
-    assert finding.what.startswith("The block \"a' is fine. &lt;block:x>\\x1b[31m\\u202eyyy")
+    assert finding.what.startswith("The block \"a' is fine. <block:x>\\x1b[31m\\u202eyyy")
     assert finding.what.isprintable()
     assert len(finding.what) < 200
     assert shlex.split(finding.mend)[3] == name

@@ -23,6 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from weft.channels.bind import check_place, listen, url_host
 from weft.channels.guard import GONE, OPEN, Guard
+from weft.channels.http_blocks import BlockRoutes
 from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
@@ -80,7 +81,7 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     limit = RateLimit(settings.requests_per_minute)
     app.add_middleware(Guard, settings=settings, token=token, metrics=metrics, limit=limit)
     routes = app.state.routes = _Routes(assistant, metrics)
-    for path, method, work in routes.all():
+    for path, method, work in (*routes.all(), *BlockRoutes(assistant).all()):
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
 
@@ -164,7 +165,6 @@ class _Routes:
             ("/api/turns/{turn_id}", "GET", self.receipt),
             ("/api/context", "POST", self.context),
             ("/api/sessions", "GET", self.sessions),
-            ("/api/blocks", "GET", self.blocks),
             ("/api/search", "GET", self.search),
             (OPEN, "GET", self.health),
             ("/metrics", "GET", self.metrics),
@@ -230,11 +230,6 @@ class _Routes:
         """List sessions, the last used first."""
         store = await self._store()
         return _rows("sessions", await store.sessions.list(limit=limit) if store is not None else ())
-
-    async def blocks(self) -> Response:
-        """List memory blocks as the model sees them."""
-        store = await self._store()
-        return _rows("blocks", await store.memory.rendered_blocks(_AGENT) if store is not None else ())
 
     async def search(self, q: Words, limit: Limit = 10) -> Response:
         """Search messages, blocks and notes, best hit first."""

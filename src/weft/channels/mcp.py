@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 from uuid import uuid4
 
 from mcp.server import MCPServer
@@ -21,9 +21,11 @@ from pydantic import ValidationError
 from weft.errors import StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.memory.base import Store
+from weft.memory.edits import BlockEdit
 from weft.providers.base import collected
 from weft.types.person import default_person
 from weft.types.request import Caller, TurnRequest
+from weft.types.schema import make_schema
 from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
@@ -183,6 +185,45 @@ class _Tools:
             await self._memory.create_block(self._agent_id, label, pinned=True)
         return label not in known
 
+    async def create_block(
+        self,
+        label: str,
+        kind: Literal["text", "map", "list", "log", "composite"] = "text",
+        fields: list[str] | None = None,
+        description: str = "",
+    ) -> str:
+        """Make a memory block of any kind.
+
+        `fields` names a map's fields, the fields of a list's items or of a log's entries, each as NAME or
+        NAME:TYPE (text, number, boolean, list, timestamp, counter); for a composite its sections, NAME:KIND.
+        """
+        schema = make_schema(kind, fields or ())
+        await self._memory.create_block(
+            self._agent_id, label, schema=schema, description=description, pinned=True
+        )
+        return f"The block {label!r} was made."
+
+    async def edit_block(
+        self,
+        label: str,
+        verb: Literal["append", "push", "insert", "remove", "set", "increment", "log"],
+        value: Any = None,
+        field: str = "",
+        index: int | None = None,
+        section: str = "",
+    ) -> BlockText:
+        """Edit a memory block by a verb of its kind, and get what it reads then.
+
+        A text can append and set; a list push, insert, remove and set (by `index`, from 1); a map set, push
+        (to a list) and increment (a counter) by `field`; a log log. `section` names a part of a composite.
+        """
+        edit = BlockEdit(verb=verb, value=value, field=field, index=index, section=section)
+        await self._memory.edit_block(self._agent_id, label, edit)
+        document = await self._memory.find_usable_block(self._agent_id, label)
+        if document is None:
+            raise StoreError(f"There is no block {label!r} any more.")
+        return BlockText(text=document.render(), version=document.version)
+
     async def remember_fact(self, key: str, value: str, person: str = "") -> str:
         """Keep a fact about a person under a short key; without `person` it is about your user."""
         await self._facts.set(person or self._person, key, value, by_model=True)
@@ -269,6 +310,8 @@ def make_server(assistant: Assistant, store: Store, caller: Caller) -> MCPServer
     server.add_tool(_with_refusals(tools.append_block), annotations=writes)
     server.add_tool(_with_refusals(tools.replace_in_block), annotations=writes)
     server.add_tool(_with_refusals(tools.write_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.create_block), annotations=writes)
+    server.add_tool(_with_refusals(tools.edit_block), annotations=writes)
     server.add_tool(_with_refusals(tools.remember_fact), annotations=writes)
     server.add_tool(_with_refusals(tools.list_facts), annotations=reads)
     server.add_tool(_with_refusals(tools.insert_note), annotations=writes)

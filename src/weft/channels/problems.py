@@ -17,10 +17,12 @@ from weft.errors import (
     ConfigError,
     ContextError,
     EmptyMessage,
+    InvalidEdit,
     LimitExceeded,
     PermissionDenied,
     ProviderError,
     ToolError,
+    UnknownName,
     WeftError,
 )
 
@@ -31,6 +33,8 @@ STATUS: tuple[tuple[type[WeftError], int, str], ...] = (
     (ConfigError, 400, "invalid_value"),
     (PermissionDenied, 403, "permission_denied"),
     (LimitExceeded, 409, "limit_exceeded"),
+    (InvalidEdit, 400, "invalid_value"),
+    (UnknownName, 404, "not_found"),
     (ProviderError, 502, "provider_error"),
     (ToolError, 502, "tool_error"),
     (ChannelError, 503, "busy"),

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from weft.cli.memory import with_store
 from weft.cli.options import AsJson, err, say, settings
+from weft.cli.stores import with_store
 from weft.errors import ConfigError, StoreError
 
 app = typer.Typer(add_completion=False)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.memory import with_store
 from weft.cli.options import AsJson, err, show_counts
+from weft.cli.stores import with_store
 
 app = typer.Typer(add_completion=False)
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from weft.cli.memory import with_store
 from weft.cli.options import Workspace, out, write
+from weft.cli.stores import with_store
 from weft.config import find_paths
 from weft.errors import WorkspaceError
 from weft.memory.starter import create_starter_blocks

@@ -14,8 +14,8 @@ import typer
 from weft.channels.bind import check_place
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
-from weft.cli.memory import DEFAULT_AGENT, Agent
 from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
+from weft.cli.stores import DEFAULT_AGENT, Agent
 from weft.compose import connect_anyway
 from weft.config import Config
 

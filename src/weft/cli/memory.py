@@ -7,54 +7,38 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, err, out, read_stdin, run, say, settings
-from weft.compose import make_embedder
-from weft.compose import open as open_store
-from weft.errors import ConfigError, StoreError, UnknownName, did_you_mean
+from weft.cli import blocks
+from weft.cli.options import AsJson, err, out, read_stdin, say
+from weft.cli.stores import DEFAULT_AGENT, Agent, Label, with_store
+from weft.errors import ConfigError, StoreError, UnknownName
 from weft.memory.audit import secrets_of
 from weft.memory.base import Store
 from weft.types.escape import printable
-from weft.types.memory import BlockType, Permission
-from weft.types.person import OWNER_NAME
+from weft.types.memory import BlockType
 from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
 
-T = TypeVar("T")
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="See and change what agents remember, with all its history.",
 )
-Label = Annotated[str, typer.Argument(metavar="LABEL", help="The block's label.")]
-Agent = Annotated[str, typer.Option("--agent", "-a", metavar="ID", help="Whose memory.")]
+app.registered_commands += blocks.app.registered_commands
 Words = Annotated[str, typer.Argument(metavar="TEXT")]
 Version = Annotated[int, typer.Argument(metavar="VERSION", help="As `weft memory history` lists it.")]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="`channel:sender`, as in `telegram:42`.")]
 Mode = Annotated[SearchMode, typer.Option("--mode", help="By words, by meaning, or by both.")]
-DEFAULT_AGENT = "weft"
-
-
-def with_store(work: Callable[[Store], Awaitable[T]]) -> T:
-    """Run work with the store of the settings, and close it."""
-    config = settings()
-
-    async def opened() -> T:
-        async with await open_store(config.paths.database, embedder=make_embedder(config)) as store:
-            store.memory = store.memory.by(OWNER_NAME, "command line")
-            return await work(store)
-
-    return run(opened())
 
 
 @app.command("list")
@@ -202,14 +186,10 @@ def share(
     agent: Agent = DEFAULT_AGENT,
 ) -> None:
     """Let another agent use a block."""
-    names = [one.value for one in Permission]
-    if permission not in names:
-        raise ConfigError(f"There is no permission {permission!r}: {did_you_mean(permission, names)}")
+    allowed = blocks.permission_named(permission)
     if other == agent:
         raise ConfigError(f"The block {label!r} belongs to {agent!r} already: name another agent.")
-    with_store(
-        lambda store: store.memory.share_block(agent, label, other, Permission(permission), is_system=True)
-    )
+    with_store(lambda store: store.memory.share_block(agent, label, other, allowed, is_system=True))
 
 
 @app.command()

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out, safe
+from weft.cli.stores import with_store
 from weft.types.escape import printable
 from weft.types.person import OWNER_NAME
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out, safe
+from weft.cli.stores import with_store
 from weft.errors import ConfigError
 from weft.memory.base import Store
 from weft.types.memory import Fact

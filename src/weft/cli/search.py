@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.memory import Mode, show_hits, with_store
+from weft.cli.memory import Mode, show_hits
 from weft.cli.options import AsJson
+from weft.cli.stores import with_store
 from weft.types.search import SearchMode, SearchOptions
 
 app = typer.Typer(add_completion=False)

@@ -12,8 +12,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.memory import with_store
 from weft.cli.options import AsJson, out, safe, say, write
+from weft.cli.stores import with_store
 from weft.errors import ConfigError, StoreError
 from weft.memory.base import Store
 from weft.types.escape import one_line, printable

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.memory import with_store
 from weft.cli.options import PERSON, AsJson, out, settings
+from weft.cli.stores import with_store
 from weft.errors import ConfigError
 from weft.tools.tasks import line
 

@@ -25,7 +25,7 @@ from weft.turn.run import run_turn
 from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.reply import Done, Event, Reply, TextDelta
-from weft.types.request import OWNER, Address, Caller, TurnRequest
+from weft.types.request import OWNER, Address, AskConsent, Caller, TurnRequest
 from weft.types.session import OpenTurn, Session
 
 _MAX_CHOSEN = 1000
@@ -36,12 +36,14 @@ class Assistant:
     """An assistant as an object. What is said in a session is remembered in the store of the settings.
 
     `allowed` lists, for each channel that strangers can write to, who may; paired people may too. Other
-    channels authenticate people themselves.
+    channels authenticate people themselves. `ask_owner` puts a question to the owner, where they can be
+    reached: a server with channels sets it.
     """
 
     def __init__(self, engine: Engine, settings: GatewaySettings | None = None) -> None:
         self.engine, self.lanes = engine, Lanes(settings or GatewaySettings())
         self.allowed: dict[str, Collection[str]] = {}
+        self.ask_owner: AskConsent | None = None
         self._chosen: dict[Address, tuple[Provider, str]] = {}
 
     @property
@@ -158,9 +160,7 @@ class Assistant:
         self, request: TurnRequest, provider: Provider | None, lane: Lane, notes: tuple[str, ...]
     ) -> AsyncGenerator[Event]:
         """Run the turn of a request, and give its reply to the requests that steered it."""
-        if request.caller.ask is not None:
-            ask = self.lanes.without_slot(request.caller.ask)
-            request = replace(request, caller=replace(request.caller, ask=ask))
+        request = replace(request, caller=self._with_asking(request.caller))
         change = await self._remember_by_rule(request, provider or self.engine.provider)
         turn = replace(await self.engine.turn(request, provider), notes=notes)
         if self.lanes.settings.while_running == "steer" and request.origin == "user":
@@ -177,6 +177,14 @@ class Assistant:
         finally:
             lane.settle(reply)
         await self.engine.save_window(turn.provider.info)
+
+    def _with_asking(self, caller: Caller) -> Caller:
+        """Return a caller whose questions do not hold up other turns while a person thinks."""
+        ask = self.lanes.without_slot(caller.ask) if caller.ask is not None else None
+        owner = ask if caller.is_owner else self.ask_owner
+        if owner is not None and owner is not ask:
+            owner = self.lanes.without_slot(owner)
+        return replace(caller, ask=ask, ask_owner=owner)
 
     async def _remember_by_rule(self, request: TurnRequest, provider: Provider) -> tuple[str, ...]:
         """Store what the person asks to remember if the model has no tool to do it."""

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from weakref import WeakValueDictionary
 
 from weft.errors import ChannelError, StoreError, Unauthorized, WeftError
 from weft.gateway.assistant import Assistant
@@ -21,6 +22,7 @@ from weft.gateway.consent import PendingQuestion
 from weft.gateway.deliveries import DOUBTFUL, Deliveries
 from weft.types.delivery import Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
+from weft.types.person import OWNER_NAME
 from weft.types.redacted import Content
 from weft.types.reply import Done, TurnStarted
 from weft.types.request import Address, Caller, TurnRequest
@@ -34,6 +36,8 @@ _RETRY_SECONDS = 1.0
 _CODE_SECONDS = 60.0
 """A stranger gets a pairing code at most this often."""
 _MAX_STRANGERS = 1000
+_MAX_SESSIONS = 1000
+"""How many sessions are looked through, newest first, for one of the owner's."""
 
 NOT_ALLOWED = "neither allowed nor paired"
 EDITED = "I saw that you changed a message. I go by what was sent first: please send it again as a new one."
@@ -53,9 +57,11 @@ class Dispatcher:
         self._assistant, self._settings = assistant, assistant.lanes.settings
         self._channels = {channel.name: channel for channel in channels}
         assistant.allowed |= {channel.name: channel.allowed for channel in channels}
+        assistant.ask_owner = self._ask_owner
         self._deliveries = Deliveries(assistant.store, self._channels, self._settings)
         self._running: set[asyncio.Task[None]] = set()
         self._questions: dict[Address, PendingQuestion] = {}
+        self._asking: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
         self._codes_sent: dict[tuple[str, str], float] = {}
         self._known_ids: dict[str, None] = {}
         self._stopping = False
@@ -157,7 +163,7 @@ class Dispatcher:
 
     def _request(self, waiting: Waiting) -> TurnRequest:
         message = waiting.message
-        caller = replace(_caller(message), ask=partial(self._ask, message, asyncio.Lock()))
+        caller = replace(_caller(message), ask=partial(self._ask, _caller(message).address))
         return TurnRequest(
             text=message.text,
             caller=caller,
@@ -203,15 +209,44 @@ class Dispatcher:
                 _log.warning("an answer could not be stored yet: %s", error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _ask(self, message: Inbound, one_at_a_time: asyncio.Lock, question: str) -> bool:
+    async def _ask_owner(self, question: str) -> bool:
+        """Ask the owner for consent where they wrote last. Nobody to ask counts as a refusal.
+
+        By the settings the turn may continue without: then the owner reads the question and cannot answer.
+        """
+        address = await self._owner_address()
+        if address is None:
+            _log.warning("the owner could not be asked: they never wrote on a channel that is open here")
+            return False
+        if self._settings.owner_consent == "wait":
+            return await self._ask(address, question)
+        channel, conversation, _ = address
+        told = Outbound(
+            channel=channel, conversation=conversation, text=f"Not done without you.\n\n{question}"
+        )
+        await (await self._assistant.store.get()).mailbox.enqueue(told)
+        self._deliveries.look()
+        return False
+
+    async def _owner_address(self) -> Address | None:
+        """Return the conversation in which the owner wrote last, among the channels that are open here."""
+        store = await self._assistant.store.get()
+        senders = next((one.senders for one in await store.people.list() if one.name == OWNER_NAME), ())
+        for session in await store.sessions.list(limit=_MAX_SESSIONS):
+            if session.channel in self._channels and f"{session.channel}:{session.sender}" in senders:
+                return session.channel, session.conversation, session.sender
+        return None
+
+    async def _ask(self, address: Address, question: str) -> bool:
         """Ask the person of a conversation for consent. A timeout counts as a refusal."""
-        channel, address = self._channels.get(message.channel), _caller(message).address
-        async with one_at_a_time:
+        channel = self._channels.get(address[0])
+        lock = self._asking.setdefault(address, asyncio.Lock())
+        async with lock:
             if channel is None or self._stopping:
                 return False
             pending = self._questions[address] = PendingQuestion()
             try:
-                await channel.ask(message.conversation, question, yes=pending.yes, no=pending.no)
+                await channel.ask(address[1], question, yes=pending.yes, no=pending.no)
                 pending.is_visible = True
                 async with asyncio.timeout(self._settings.consent_seconds):
                     return await pending.answer

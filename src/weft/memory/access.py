@@ -38,16 +38,29 @@ class BlockAccess:
             raise UnknownName(f"{agent_id!r} has no block {label!r}: check its label.")
         return info
 
+    async def find(self, agent_id: str, label: str) -> tuple[BlockInfo, Permission] | None:
+        """Find the agent's own block of that label, else one that is shared with it, and what it may do."""
+        info = await self._rows.find(agent_id, label)
+        if info is not None:
+            return info, info.permission
+        shares = [share for share in await self._rows.list_shared(agent_id) if share.label == label]
+        if len(shares) > 1:
+            owners = ", ".join(share.owner for share in shares)
+            raise UnknownName(f"Several agents share a block {label!r} with {agent_id!r}: {owners}.")
+        shared = await self._rows.find(shares[0].owner, label) if shares else None
+        return None if shared is None else (shared, shares[0].permission)
+
     async def open(
         self, agent_id: str, label: str, action: Action, *, is_system: bool
     ) -> tuple[LoadedBlock, Document]:
-        """Load a block for an action.
+        """Load a block for an action: the agent's own, or one that is shared with it.
 
         Raises:
             PermissionDenied: the agent may not do this.
+            UnknownName: there is no such block, or several agents share one.
         """
-        info = await self.get(agent_id, label)
-        rights = _rights(info, info.permission)
+        info, permission = await self.find(agent_id, label) or (await self.get(agent_id, label), None)
+        rights = _rights(info, permission or info.permission)
         rights = await self.authorize(action, info, rights, is_system=is_system)
         block = await self._cache.find(info)
         return block, Document(block.doc, rights, accessor=agent_id, loaded=block)

@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from weft.errors import PermissionDenied, StoreError
 from weft.memory.access import BlockAccess, document_of
+from weft.memory.block_settings import BlockSettings, check_label
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.cache import BlockCache
 from weft.memory.document import Document
+from weft.memory.edits import BlockEdit, apply_edit
 from weft.memory.permission import Action, Consent, RefuseAll, Rights, wider
 from weft.memory.redact import masked_blocks
 from weft.memory.schemas.registry import render_block
@@ -32,13 +34,12 @@ from weft.types.schema import BlockSchema, TextSchema, schema_to_dict
 from weft.types.search import MemorySearchResult, SearchContentType, SearchOptions
 
 _PLAIN_TEXT = TextSchema()
-_FIXED_TYPES = (BlockType.CORE, BlockType.LOG)
 _PLAIN_SEARCH = SearchOptions()
 _TRIES = 3
 """How often changed blocks are rendered again while somebody else goes on changing them."""
 
 
-class MemoryStore:
+class MemoryStore(BlockSettings):
     """Blocks of agents with permissions, sharing, history and search. A write is safe when it returns."""
 
     def __init__(
@@ -89,8 +90,7 @@ class MemoryStore:
         is_system: bool = False,
     ) -> str:
         """Create a block and return its id. Raises StoreError if the agent has one of that label."""
-        if not label.strip() or label.splitlines() != [label]:
-            raise StoreError("A block needs a label of one line: give it one.")
+        check_label(label)
         doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
         info = BlockInfo(
             id="",
@@ -110,6 +110,18 @@ class MemoryStore:
             author=self._author(agent_id, is_system=is_system),
         )
         return await self._rows.create(info, first)
+
+    async def find_usable_block(self, agent_id: str, label: str) -> Document | None:
+        """Return the agent's own block, else one that is shared with it, or None.
+
+        Raises:
+            UnknownName: several agents share a block of that label.
+        """
+        found = await self._access.find(agent_id, label)
+        if found is None:
+            return None
+        info, permission = found
+        return document_of(await self._cache.get(info), agent_id, permission)
 
     async def get_block(self, agent_id: str, label: str) -> Document | None:
         """Return the agent's own block as a document, or None. Its `version` is what was read."""
@@ -197,61 +209,23 @@ class MemoryStore:
         edit = partial(document.replace_text, old, new, is_system=is_system)
         return await self._cache.edit(block, edit, author=self._author(agent_id, is_system=is_system))
 
+    async def edit_block(self, agent_id: str, label: str, edit: BlockEdit, *, is_system: bool = False) -> Any:
+        """Edit a block by a verb of its schema: the agent's own, or one that is shared with it.
+
+        Returns what a counter counts then; None for every other verb.
+
+        Raises:
+            StoreError: the block cannot do that, or the value does not fit.
+            PermissionDenied: the agent may not do this.
+        """
+        block, document = await self._access.open(agent_id, label, edit.action, is_system=is_system)
+        work = partial(apply_edit, document, edit, is_system=is_system)
+        return await self._cache.edit(block, work, author=self._author(agent_id, is_system=is_system))
+
     async def persist_block(self, agent_id: str, label: str, *, is_system: bool = False) -> None:
         """Store what was edited through a document."""
         block = await self._cache.find(await self._access.get(agent_id, label))
         await self._cache.save(block, author=self._author(agent_id, is_system=is_system))
-
-    # --- what a block is
-
-    async def set_block_pinned(
-        self, agent_id: str, label: str, pinned: bool, *, is_system: bool = False
-    ) -> None:
-        await self._change(agent_id, label, is_system=is_system, pinned=pinned)
-
-    async def set_block_limit(
-        self, agent_id: str, label: str, char_limit: int, *, is_system: bool = False
-    ) -> None:
-        """Set how many characters a block may hold. Raises StoreError for fewer than one."""
-        if char_limit < 1:
-            raise StoreError(f"A block cannot hold {char_limit} characters: give a number from 1 up.")
-        await self._change(agent_id, label, is_system=is_system, char_limit=char_limit)
-
-    async def set_block_type(
-        self, agent_id: str, label: str, block_type: BlockType, *, is_system: bool = False
-    ) -> None:
-        """Change what a block is for.
-
-        Raises:
-            PermissionDenied: an agent may not change a core block or a log to another type.
-        """
-        old = (await self._access.get(agent_id, label)).block_type
-        if old in _FIXED_TYPES and block_type != old and not is_system:
-            raise PermissionDenied(
-                f"The block {label!r} is a {old.value} block and stays one: only the system may change that."
-            )
-        await self._change(agent_id, label, is_system=is_system, block_type=block_type)
-
-    async def update_block_schema(
-        self, agent_id: str, label: str, schema: BlockSchema, *, is_system: bool = False
-    ) -> None:
-        """Give a block another schema of the same kind.
-
-        Raises:
-            StoreError: the kind differs, so that the content would no longer be shown.
-        """
-        old, new = (await self._access.get(agent_id, label)).schema, schema_to_dict(schema)
-        if new.get("kind") != old.get("kind"):
-            raise StoreError(
-                f"The block {label!r} is a {old.get('kind')} and cannot become a {new.get('kind')}: "
-                "make a new block."
-            )
-        await self._change(agent_id, label, is_system=is_system, schema=new)
-
-    async def _change(self, agent_id: str, label: str, *, is_system: bool, **changes: Any) -> None:
-        info = await self._access.get(agent_id, label)
-        await self._access.authorize(Action.OVERWRITE, info, Rights(info.permission), is_system=is_system)
-        await self._rows.update(info.id, changes)
 
     # --- sharing
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Literal
 
-from weft.errors import StoreError, ToolError
+from weft.errors import InvalidEdit, StoreError, ToolError
+from weft.memory.edits import BlockEdit, Verb
 from weft.memory.permission import Action, ConsentRequest
 from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
 from weft.tools.base import Tool
 from weft.tools.function import tool_from
 from weft.types.escape import one_line
-from weft.types.request import Caller
+from weft.types.memory import Permission
+from weft.types.request import AskConsent, Caller
+from weft.types.schema import BlockSchema, TextSchema, make_schema
 
 SOURCE = "Weft itself"
 _PAGE = 16_000
@@ -25,20 +29,36 @@ _NOTICE = 80
 """Characters of a text that are repeated to the person after the answer."""
 
 
+_TOOLS_FOR = {
+    "text": "memory_append, memory_replace or memory_rewrite",
+    "map": "memory_set, memory_increment, or memory_append for a field that is a list",
+    "list": "memory_append, memory_set or memory_remove",
+    "log": "memory_append",
+    "composite": "memory_append, memory_set, memory_increment or memory_remove, with `section`",
+}
+"""The tools that change a block, by its kind."""
+
+Value = str | float | bool | list[str]
+
+
 @dataclass(frozen=True, slots=True)
-class _Person:
-    """The person in the conversation, who is asked to agree to a change of a block that wants this."""
+class _Consent:
+    """Who is asked to agree to a change: whoever is in the conversation, or the owner of the assistant."""
 
     caller: Caller
     change: str
 
     async def ask(self, request: ConsentRequest) -> bool:
-        if self.caller.ask is None:
-            return False
         what = "add to" if request.action is Action.APPEND else "change"
-        return await self.caller.ask(
-            f"May I {what} the memory block “{one_line(request.label)}”?\n\n{self.change}"
-        )
+        question = f"May I {what} the memory block “{one_line(request.label)}”?\n\n{self.change}"
+        if request.permission is Permission.PARTNER and not self.caller.is_owner:
+            who = one_line(self.caller.person or self.caller.sender)
+            return await _asked(self.caller.ask_owner, f"For {who}: {question}")
+        return await _asked(self.caller.ask, question)
+
+
+async def _asked(ask: AskConsent | None, question: str) -> bool:
+    return False if ask is None else await ask(question)
 
 
 class MemoryTools:
@@ -47,40 +67,138 @@ class MemoryTools:
     def __init__(self, memory: MemoryStore, recall: Recall) -> None:
         self._memory, self._recall = memory, recall
 
-    async def memory_create(self, label: str, caller: Caller, description: str = "", text: str = "") -> str:
+    async def memory_create(
+        self,
+        label: str,
+        caller: Caller,
+        description: str = "",
+        text: str = "",
+        kind: Literal["text", "list", "map", "log", "composite"] = "text",
+        fields: list[str] | None = None,
+    ) -> str:
         """Create a memory block for a subject of its own. You see it in every conversation from then on.
 
         Args:
             label: A short name, such as garden or project-atlas.
             description: What belongs into the block, in one sentence.
-            text: What it holds at first.
+            text: What a block of the kind text holds at first.
+            kind: text, list (of items), map (named values), log (entries with times), composite (sections).
+            fields: Names of a map's fields, or of the fields of a list's items; each with a type if it is not
+                text, such as score:counter, done:boolean, tags:list, weight:number, due:timestamp. For a
+                composite its sections with their kinds, such as todo:list.
         """
-        await self._create(caller, label, description=description)
-        if text.strip():
+        schema = make_schema(kind, fields or ())
+        await self._create(caller, label, description=description, schema=schema)
+        if text.strip() and kind == "text":
             await self._memory.append_to_block(caller.agent_id, label, text)
         caller.changes.append(f"made the memory block {one_line(label)}")
-        return await self._done(caller, label, text)
+        return await self._done(caller, label, text if kind == "text" else None)
 
-    async def memory_append(self, label: str, text: str, caller: Caller) -> str:
+    async def memory_append(
+        self, label: str, text: str, caller: Caller, section: str = "", field: str = "", position: int = 0
+    ) -> str:
         """Remember something for good: add it to a memory block, on a line of its own.
 
         Use this whenever the person asks you to remember something. `human` is for what you learn about the
-        person, `notes` for everything else. A block that does not exist is created.
+        person, `notes` for everything else. A block that does not exist is created. In a list it adds an
+        item, in a log an entry.
 
         Args:
             label: The block's label, as in its tag.
-            text: What to add: one full sentence that makes sense alone.
+            text: What to add: one full sentence that makes sense alone; for items with fields, JSON.
+            section: The section, if the block has sections.
+            field: The field, if it is a list inside a map.
+            position: In a list, the number of the item to put it before; without it, it goes to the end.
         """
-        if await self._memory.get_block(caller.agent_id, label) is None:
+        document = await self._memory.find_usable_block(caller.agent_id, label)
+        if document is None:
             await self._create(caller, label)
-        memory = self._memory.with_consent(_Person(caller, _quoted("+", text)))
-        await memory.append_to_block(caller.agent_id, label, text, own_line=True)
+        verb: Verb = "insert" if position else "append"
+        edit = BlockEdit(
+            verb=verb, value=text, section=section, field=field, index=position or None, is_typed=True
+        )
+        await self._edit(caller, label, edit, _quoted("+", text))
         caller.changes.append(f"remembered in {one_line(label)}: {_excerpt(text)}")
         before = _content(caller, label)
-        return await self._done(caller, label, f"{before}\n{text}" if before else text)
+        is_text = document is None or isinstance(document.schema, TextSchema)
+        expected = f"{before}\n{text}" if before else text
+        return await self._done(caller, label, expected if is_text else None)
 
-    async def _create(self, caller: Caller, label: str, *, description: str = "") -> None:
-        await self._memory.create_block(caller.agent_id, label, description=description, pinned=True)
+    async def memory_set(
+        self, label: str, value: Value, caller: Caller, field: str = "", index: int = 0, section: str = ""
+    ) -> str:
+        """Set a named value of a memory block that is a map, or an item of one that is a list.
+
+        Args:
+            label: The block's label, as in its tag.
+            value: The new value.
+            field: The name of the value, in a map.
+            index: The number of the item as it is shown, in a list.
+            section: The section, if the block has sections.
+        """
+        edit = BlockEdit(
+            verb="set", value=value, field=field, index=index or None, section=section, is_typed=True
+        )
+        what = field or (f"item {index}" if index else section)
+        await self._edit(caller, label, edit, _quoted("+", f"{what}: {value}"))
+        caller.changes.append(f"set {one_line(what)} of {one_line(label)}: {_excerpt(str(value))}")
+        return await self._done(caller, label, None)
+
+    async def memory_increment(
+        self, label: str, field: str, caller: Caller, by: float = 1, section: str = ""
+    ) -> str:
+        """Count: add a number to a counter of a memory block. Nothing is lost if others count too.
+
+        Args:
+            label: The block's label, as in its tag.
+            field: The name of the counter.
+            by: How much to add; below zero takes away.
+            section: The section, if the block has sections.
+        """
+        edit = BlockEdit(verb="increment", value=by, field=field, section=section)
+        count = await self._edit(caller, label, edit, _quoted("+", f"{field}: {by:+g}"))
+        caller.changes.append(f"counted {one_line(field)} of {one_line(label)}: now {count}")
+        return await self._done(caller, label, None)
+
+    async def memory_remove(self, label: str, index: int, caller: Caller, section: str = "") -> str:
+        """Remove an item from a memory block that is a list.
+
+        Args:
+            label: The block's label, as in its tag.
+            index: The number of the item as it is shown, from 1 up.
+            section: The section, if the block has sections.
+        """
+        edit = BlockEdit(verb="remove", index=index, section=section)
+        await self._edit(caller, label, edit, _quoted("-", f"item {index}"))
+        caller.changes.append(f"removed item {index} of {one_line(label)}")
+        return await self._done(caller, label, None)
+
+    async def _create(
+        self, caller: Caller, label: str, *, description: str = "", schema: BlockSchema | None = None
+    ) -> None:
+        await self._memory.create_block(
+            caller.agent_id, label, description=description, schema=schema or TextSchema(), pinned=True
+        )
+
+    async def _edit(self, caller: Caller, label: str, edit: BlockEdit, change: str) -> Any:
+        """Make an edit.
+
+        Raises:
+            ToolError: the block has no such verb; the error names the tools that it has.
+        """
+        memory = self._memory.with_consent(_Consent(caller, change))
+        try:
+            return await memory.edit_block(caller.agent_id, label, edit)
+        except InvalidEdit as error:
+            remedy = f" Use {_TOOLS_FOR[error.kind]}." if error.kind in _TOOLS_FOR else ""
+            raise ToolError(f"{error}{remedy}") from error
+
+    async def _text_block(self, caller: Caller, label: str) -> None:
+        """Raise ToolError if a block is not a text; the error names the tools that change it."""
+        document = await self._memory.find_usable_block(caller.agent_id, label)
+        if document is not None and not isinstance(document.schema, TextSchema):
+            kind = document.schema.kind
+            raise ToolError(f"{label!r} is a {kind}: use {_TOOLS_FOR.get(kind, 'memory_append')}")
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
         """Replace a piece of text in a memory block.
@@ -90,8 +208,9 @@ class MemoryTools:
             old: The text to replace, exactly as it stands in the block.
             new: What to put in its place; empty to remove it.
         """
+        await self._text_block(caller, label)
         change = "\n".join(_quoted(mark, text) for mark, text in (("-", old), ("+", new)) if text)
-        memory = self._memory.with_consent(_Person(caller, change))
+        memory = self._memory.with_consent(_Consent(caller, change))
         if not await memory.replace_in_block(caller.agent_id, label, old, new):
             raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
         done = f"now “{_excerpt(new)}”" if new.strip() else "gone"
@@ -105,26 +224,30 @@ class MemoryTools:
             label: The block's label, as in its tag.
             text: The whole new text.
         """
+        await self._text_block(caller, label)
         block = caller.visible_blocks.get(label)
         if block is None:
             raise ToolError(f"you were not shown the block {label!r}: use memory_append or memory_replace")
         change = "\n".join(_quoted(mark, part) for mark, part in (("-", block.content), ("+", text)) if part)
-        memory = self._memory.with_consent(_Person(caller, change))
+        memory = self._memory.with_consent(_Consent(caller, change))
         await memory.update_block_text(caller.agent_id, label, text, base=block.version)
         caller.changes.append(f"rewrote {one_line(label)}")
         return await self._done(caller, label, text)
 
-    async def _done(self, caller: Caller, label: str, expected: str) -> str:
+    async def _done(self, caller: Caller, label: str, expected: str | None) -> str:
         """Tell the model what became of a block: its size, or its text if that is not what it expects."""
-        document = await self._memory.get_block(caller.agent_id, label)
+        document = await self._memory.find_usable_block(caller.agent_id, label)
         if document is None:
             raise StoreError(f"There is no block {label!r} any more.")
         text, block = document.render(), caller.visible_blocks.get(label)
+        if block is not None:
+            caller.visible_blocks[label] = replace(block, content=text, version=document.version)
+        if expected is None:
+            return f"done: {label!r} reads now:\n{text}"
         answer = f"done: {label!r} has {len(text)} characters now"
-        if block is None:
+        if block is None or text == expected:
             return answer
-        caller.visible_blocks[label] = replace(block, content=text, version=document.version)
-        return answer if text == expected else f"{answer}, for others changed it too. It reads:\n{text}"
+        return f"{answer}, for others changed it too. It reads:\n{text}"
 
     async def memory_history(self, label: str, caller: Caller, limit: int = 10) -> str:
         """List the latest changes of a memory block: version, time, and who made them.
@@ -192,6 +315,9 @@ def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     functions = (
         tools.memory_create,
         tools.memory_append,
+        tools.memory_set,
+        tools.memory_increment,
+        tools.memory_remove,
         tools.memory_replace,
         tools.memory_rewrite,
         tools.memory_history,

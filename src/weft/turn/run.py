@@ -190,7 +190,8 @@ def _in_smaller_window(turn: Turn, error: RequestTooLong) -> Turn | None:
 
 
 def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrace) -> ToolRunner:
-    visible = {block.label: block for block in context.blocks if not block.shared_from}
+    own_last = sorted(context.blocks, key=lambda block: not block.shared_from)
+    visible = {block.label: block for block in own_last}
     return ToolRunner(
         offered,
         rules=(*turn.settings.rules, *offered.rules),

@@ -21,10 +21,11 @@ class Caller:
 
     `person` is the human behind the sender, and `agent_id` whose memory the turn reads and writes; the desk
     fills both in. `conversation` is the place in the channel, such as a chat. `ask` puts a question to the
-    person there; without it nobody can be asked, which counts as a refusal. `visible_blocks` has the caller's
-    own blocks as the model last saw them in this turn: a tool that shows or changes one puts the new state
-    there. A tool that changes memory adds a few words for the person to `changes`. `read_skills` names the
-    skills whose documentation the model was shown in this conversation.
+    person there, and `ask_owner` to the owner of the assistant, wherever they are; without it nobody can be
+    asked, which counts as a refusal. `visible_blocks` has the caller's blocks as the model last saw them in
+    this turn: a tool that shows or changes one puts the new state there. A tool that changes memory adds a
+    few words for the person to `changes`. `read_skills` names the skills whose documentation the model was
+    shown in this conversation.
     """
 
     agent_id: str = ""
@@ -34,6 +35,7 @@ class Caller:
     session_id: str = ""
     conversation: str = ""
     ask: AskConsent | None = field(default=None, compare=False, repr=False)
+    ask_owner: AskConsent | None = field(default=None, compare=False, repr=False)
     visible_blocks: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
     changes: list[str] = field(default_factory=list, compare=False, repr=False)
     read_skills: set[str] = field(default_factory=set, compare=False, repr=False)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, cast, get_args
 
-from weft.errors import StoreError, did_you_mean
+from weft.errors import InvalidEdit, did_you_mean
 from weft.types.codec import Tagged, from_dict, to_dict
 from weft.types.value import FieldType, as_text, typed
 
 FIELD_TYPES: tuple[str, ...] = get_args(FieldType)
 READ_ONLY_MARK = " [read-only]"
+DISPLAY_LIMIT = 20
+"""The entries that a log shows if nothing else was said."""
 
 
 class BlockSchema(Tagged):
@@ -45,7 +47,7 @@ class TextSchema(BlockSchema):
 
     def __post_init__(self) -> None:
         if self.viewport is not None and not isinstance(self.viewport, Viewport):
-            raise StoreError(f"A viewport cannot be {self.viewport!r}: give a Viewport.")
+            raise InvalidEdit(f"A viewport cannot be {self.viewport!r}: give a Viewport.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class FieldDef:
         _check_name(self.name, "A field")
         if self.type not in FIELD_TYPES:
             hint = did_you_mean(str(self.type), FIELD_TYPES)
-            raise StoreError(f"The field {self.name!r} cannot be of the type {self.type!r}: {hint}")
+            raise InvalidEdit(f"The field {self.name!r} cannot be of the type {self.type!r}: {hint}")
         if self.default is not None:
             default = typed(self.type, self.default, f"The default of the field {self.name!r}")
             object.__setattr__(self, "default", default)
@@ -119,7 +121,7 @@ class LogSchema(BlockSchema):
     def __post_init__(self) -> None:
         _at_least_one(self.display_limit, "A log's display_limit")
         if not isinstance(self.entry_schema, LogEntrySchema):
-            raise StoreError(f"A log's entry_schema cannot be {self.entry_schema!r}: give a LogEntrySchema.")
+            raise InvalidEdit(f"A log's entry_schema cannot be {self.entry_schema!r}: give a LogEntrySchema.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +149,35 @@ class CompositeSchema(BlockSchema):
         object.__setattr__(self, "sections", _named_parts(self.sections, CompositeSection, "section"))
 
 
+def make_schema(kind: str, parts: Iterable[str] = ()) -> BlockSchema:
+    """Make a schema from a kind and the names of its parts, as people and models write them.
+
+    A part is `NAME` or `NAME:TYPE`: a field of a map, of a list's items or of a log's entries, with the type
+    of its value; or a section of a composite, with its kind.
+
+    Raises:
+        InvalidEdit: there is no such kind or type, or a part has no name.
+    """
+    named = [(name.strip(), type_.strip()) for name, _, type_ in (part.partition(":") for part in parts)]
+    if kind == "composite":
+        sections = (CompositeSection(name=name, schema=make_schema(type_ or "text")) for name, type_ in named)
+        return CompositeSchema(sections=tuple(sections))
+    fields = tuple(FieldDef(name=name, type=cast("FieldType", type_ or "text")) for name, type_ in named)
+    match kind:
+        case "text" if not fields:
+            return TextSchema()
+        case "map":
+            return MapSchema(fields=fields)
+        case "list":
+            return ListSchema(item_schema=MapSchema(fields=fields) if fields else None)
+        case "log":
+            return LogSchema(display_limit=DISPLAY_LIMIT, entry_schema=LogEntrySchema(fields=fields))
+        case "text":
+            raise InvalidEdit("A text has no fields: make it a map, or leave them out.")
+    kinds = ("text", "map", "list", "log", "composite")
+    raise InvalidEdit(f"There is no kind of block {kind!r}: {did_you_mean(kind, kinds)}")
+
+
 def schema_to_dict(schema: BlockSchema) -> dict[str, Any]:
     """Return plain JSON data for a schema; what holds its default is left out."""
     data: dict[str, Any] = to_dict(schema)
@@ -157,37 +188,39 @@ def schema_from_dict(data: Any) -> BlockSchema:
     """Return the schema that `schema_to_dict` wrote.
 
     Raises:
-        StoreError: the data is not a schema; the sentence names the place and what would be right.
+        InvalidEdit: the data is not a schema; the sentence names the place and what would be right.
     """
-    return from_dict(BlockSchema, data, where="The schema", unknown="refuse", error=StoreError)
+    return from_dict(BlockSchema, data, where="The schema", unknown="refuse", error=InvalidEdit)
 
 
 def _check_name(name: Any, what: str) -> None:
     """Check that a name is one line: in a heading, a second line could pass for content."""
     as_text(name, f"{what}'s name")
     if not name.strip() or name != name.strip() or len(name.splitlines()) > 1:
-        raise StoreError(f"{what} cannot be named {name!r:.60}: a name is one line without spaces around it.")
+        raise InvalidEdit(
+            f"{what} cannot be named {name!r:.60}: a name is one line without spaces around it."
+        )
 
 
 def _check_schema(schema: Any, what: str) -> None:
     if not isinstance(schema, BlockSchema):
-        raise StoreError(f"{what} cannot have the schema {schema!r:.60}: give one such as TextSchema().")
+        raise InvalidEdit(f"{what} cannot have the schema {schema!r:.60}: give one such as TextSchema().")
 
 
 def _named_parts(values: Any, cls: type[Any], what: str) -> tuple[Any, ...]:
     """Return the parts as a tuple if all are of one class and each has a name of its own."""
     if not isinstance(values, Iterable) or isinstance(values, str | Mapping):
-        raise StoreError(f"The {what}s of a schema must be a list, not {values!r:.40}.")
+        raise InvalidEdit(f"The {what}s of a schema must be a list, not {values!r:.40}.")
     parts, names = tuple(values), set()
     for part in parts:
         if not isinstance(part, cls):
-            raise StoreError(f"A {what} of a schema cannot be {part!r:.60}: give a {cls.__name__}.")
+            raise InvalidEdit(f"A {what} of a schema cannot be {part!r:.60}: give a {cls.__name__}.")
         if part.name in names:
-            raise StoreError(f"The {what} {part.name!r} is defined twice: rename one of them.")
+            raise InvalidEdit(f"The {what} {part.name!r} is defined twice: rename one of them.")
         names.add(part.name)
     return parts
 
 
 def _at_least_one(value: Any, what: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise StoreError(f"{what} cannot be {value!r:.40}: give a whole number from 1 up.")
+        raise InvalidEdit(f"{what} cannot be {value!r:.40}: give a whole number from 1 up.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from weft.errors import StoreError
+from weft.errors import InvalidEdit
 from weft.types.codec import kind_name
 
 FieldType = Literal["text", "number", "boolean", "list", "timestamp", "counter"]
@@ -29,10 +29,10 @@ def plain(value: Any, where: str, *, depth: int = 0) -> Any:
     """Return a copy of the value as JSON data: tuples become lists, dates become ISO 8601 text.
 
     Raises:
-        StoreError: the value, or something inside it, cannot be stored.
+        InvalidEdit: the value, or something inside it, cannot be stored.
     """
     if depth > MAX_DEPTH:
-        raise StoreError(f"{where} is nested more than {MAX_DEPTH} levels deep: make it flatter.")
+        raise InvalidEdit(f"{where} is nested more than {MAX_DEPTH} levels deep: make it flatter.")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -45,28 +45,28 @@ def plain(value: Any, where: str, *, depth: int = 0) -> Any:
         return {_key(k, where): plain(v, f"{where}.{k}", depth=depth + 1) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item, where, depth=depth + 1) for item in value]
-    raise StoreError(f"{where} cannot hold {type(value).__name__}: give text, a number, a list or a table.")
+    raise InvalidEdit(f"{where} cannot hold {type(value).__name__}: give text, a number, a list or a table.")
 
 
 def as_text(value: Any, where: str) -> str:
     """Return the value if it is text that can be stored."""
     if not isinstance(value, str):
-        raise StoreError(f"{where} must be text, not {kind_name(value)}.")
+        raise InvalidEdit(f"{where} must be text, not {kind_name(value)}.")
     if _SURROGATE.search(value):
-        raise StoreError(f"{where} holds half a character (a lone surrogate): remove it.")
+        raise InvalidEdit(f"{where} holds half a character (a lone surrogate): remove it.")
     return str(value)
 
 
 def as_number(value: Any, where: str) -> int | float:
     """Return the value if it is a number that can be stored."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise StoreError(f"{where} must be a number, not {kind_name(value)}.")
+        raise InvalidEdit(f"{where} must be a number, not {kind_name(value)}.")
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise StoreError(f"{where} cannot be {value}: give a finite number.")
+            raise InvalidEdit(f"{where} cannot be {value}: give a finite number.")
         return float(value)
     if not -_MAX_INT <= value < _MAX_INT:
-        raise StoreError(f"{where} is too large a number: 64 bits are the most.")
+        raise InvalidEdit(f"{where} is too large a number: 64 bits are the most.")
     return int(value)
 
 
@@ -74,7 +74,7 @@ def as_count(value: Any, where: str) -> int | float:
     """Return the value if a counter can hold it."""
     number = as_number(value, where)
     if abs(number) > MAX_COUNT:
-        raise StoreError(f"{where} is too large for a counter: {MAX_COUNT} is the most.")
+        raise InvalidEdit(f"{where} is too large for a counter: {MAX_COUNT} is the most.")
     return number
 
 
@@ -82,20 +82,20 @@ def typed(kind: FieldType, value: Any, where: str) -> Any:
     """Return the value as JSON data if it is of the field's type.
 
     Raises:
-        StoreError: it is not, or it cannot be stored.
+        InvalidEdit: it is not, or it cannot be stored.
     """
     return _CHECKS[kind](value, where)
 
 
 def _boolean(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise StoreError(f"{where} must be true or false, not {kind_name(value)}.")
+        raise InvalidEdit(f"{where} must be true or false, not {kind_name(value)}.")
     return value
 
 
 def _list(value: Any, where: str) -> Any:
     if not isinstance(value, list | tuple):
-        raise StoreError(f"{where} must be a list, not {kind_name(value)}.")
+        raise InvalidEdit(f"{where} must be a list, not {kind_name(value)}.")
     return plain(value, where)
 
 
@@ -106,13 +106,13 @@ def _timestamp(value: Any, where: str) -> str:
     try:
         datetime.fromisoformat(value)
     except (TypeError, ValueError):
-        raise StoreError(f"{where} must be a date and time such as 2026-11-15T20:30:00Z.") from None
+        raise InvalidEdit(f"{where} must be a date and time such as 2026-11-15T20:30:00Z.") from None
     return str(value)
 
 
 def _key(key: Any, where: str) -> str:
     if not isinstance(key, str):
-        raise StoreError(f"{where} has the key {key!r}: keys must be text.")
+        raise InvalidEdit(f"{where} has the key {key!r}: keys must be text.")
     return as_text(key, f"A key of {where}")
 
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from weft.errors import StoreError
+from weft.errors import InvalidEdit
 from weft.memory.containers import Containers
 from weft.types.schema import BlockSchema, CompositeSection
 from weft.types.value import plain
@@ -42,7 +42,7 @@ class Kind(ABC, Generic[S]):
         """Return a value of this shape as JSON data, to be stored inside of an item.
 
         Raises:
-            StoreError: it has another shape, or it cannot be stored.
+            InvalidEdit: it has another shape, or it cannot be stored.
         """
 
     def keys(self, schema: S) -> tuple[str, ...]:
@@ -66,10 +66,10 @@ def kind_for(schema: BlockSchema) -> Kind[Any]:
     """Return the behaviour of a schema.
 
     Raises:
-        StoreError: its kind was not registered.
+        InvalidEdit: its kind was not registered.
     """
     if type(schema) not in _kinds:
-        raise StoreError(f"Blocks of the kind {schema.kind!r} have no behaviour: call `register` for it.")
+        raise InvalidEdit(f"Blocks of the kind {schema.kind!r} have no behaviour: call `register` for it.")
     return _kinds[type(schema)]
 
 
@@ -105,7 +105,7 @@ def check(schema: BlockSchema | None, value: Any, where: str) -> Any:
 
 def check_list(value: Any, where: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
-        raise StoreError(f"{where} must be a list, not {value!r:.40}.")
+        raise InvalidEdit(f"{where} must be a list, not {value!r:.40}.")
     return value
 
 

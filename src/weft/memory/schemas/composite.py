@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft.errors import StoreError, did_you_mean
+from weft.errors import InvalidEdit, did_you_mean
 from weft.memory.containers import Containers
 from weft.memory.schemas.base import Kind, check, content_of, kind_for, render
 from weft.types.schema import READ_ONLY_MARK, CompositeSchema, CompositeSection
@@ -40,11 +40,11 @@ class CompositeKind(Kind[CompositeSchema]):
 
     def check(self, schema: CompositeSchema, value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise StoreError(f"{where} must be a table of sections, not {value!r:.40}.")
+            raise InvalidEdit(f"{where} must be a table of sections, not {value!r:.40}.")
         known = {section.name: section.schema for section in schema.sections}
         for name in value:
             if name not in known:
-                raise StoreError(f"{where} has no section {name!r}: {did_you_mean(str(name), known)}")
+                raise InvalidEdit(f"{where} has no section {name!r}: {did_you_mean(str(name), known)}")
         return {name: check(known[name], part, f"{where}.{name}") for name, part in value.items()}
 
     def sections(self, schema: CompositeSchema) -> Sequence[CompositeSection]:

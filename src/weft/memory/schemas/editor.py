@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from weft.errors import LimitExceeded, PermissionDenied, StoreError, did_you_mean
+from weft.errors import InvalidEdit, LimitExceeded, PermissionDenied, did_you_mean
 from weft.memory.containers import Containers
 from weft.memory.permission import READ_WRITE, Action, Rights
 from weft.memory.schemas.base import content_of, kind_for, measure
@@ -81,17 +81,17 @@ class Editor:
         if not isinstance(part.schema, cls):
             kind = kind_for(part.schema)
             how = f" with section={section!r}" if path and kind.sections(part.schema) is None else ""
-            raise StoreError(f"{part.name} is a {part.schema.kind}: use {kind.operations}{how}.")
+            raise InvalidEdit(f"{part.name} is a {part.schema.kind}: use {kind.operations}{how}.")
         return part
 
     def _enter(self, part: Part[Any], name: str, is_system: bool) -> Part[Any]:
         kind = kind_for(part.schema)
         sections = kind.sections(part.schema)
         if sections is None:
-            raise StoreError(f"{part.name} is a {part.schema.kind} without sections: use {kind.operations}.")
+            raise InvalidEdit(f"{part.name} is a {part.schema.kind} without sections: use {kind.operations}.")
         by_name = {section.name: section for section in sections}
         if name not in by_name:
-            raise StoreError(f"{part.name} has no section {name!r}: {did_you_mean(str(name), by_name)}")
+            raise InvalidEdit(f"{part.name} has no section {name!r}: {did_you_mean(str(name), by_name)}")
         inside = f"The section {name!r} of the block {self.label!r}"
         if by_name[name].read_only and not is_system:
             raise PermissionDenied(f"{inside} is read-only: only the system may write it.")

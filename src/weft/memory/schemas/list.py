@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft.errors import LimitExceeded, StoreError
+from weft.errors import InvalidEdit, LimitExceeded
 from weft.memory.containers import Containers
 from weft.memory.permission import Action
 from weft.memory.schemas.base import Kind, check, check_list, kind_for, ordered_keys, scalar
@@ -72,7 +72,7 @@ class ListEditor(Editor):
 def _check_index(part: Part[ListSchema], index: Any, last: int) -> None:
     if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index <= last:
         range_ = f"give one from 0 to {last}" if last >= 0 else "it is empty"
-        raise StoreError(f"{part.name} has no index {index!r}: {range_}.")
+        raise InvalidEdit(f"{part.name} has no index {index!r}: {range_}.")
 
 
 def _line(at: int, item: Any, order: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from weft.errors import StoreError
+from weft.errors import InvalidEdit
 from weft.memory.containers import Containers
 from weft.memory.permission import Action
 from weft.memory.schemas.base import Kind, check_list, content_of, ordered_keys, scalar
@@ -55,7 +55,7 @@ class LogEditor(Editor):
         part = self._open(LogSchema, Action.READ, section, True)
         limit = part.schema.display_limit if limit is None else limit
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise StoreError(f"{part.name} cannot give {limit!r} entries: ask for a whole number from 0 up.")
+            raise InvalidEdit(f"{part.name} cannot give {limit!r} entries: ask for a whole number from 0 up.")
         return [entry["entry"] for entry in self._block.newest(f"{part.place}entries", limit)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from weft.errors import PermissionDenied, StoreError, did_you_mean
+from weft.errors import InvalidEdit, PermissionDenied, did_you_mean
 from weft.memory.containers import Containers
 from weft.memory.diff import splice
 from weft.memory.permission import Action
@@ -105,13 +105,13 @@ class MapEditor(Editor):
         part = self._open(MapSchema, action, section, is_system)
         fields = {field.name: field for field in part.schema.fields}
         if name not in fields:
-            raise StoreError(f"{part.name} has no field {name!r}: {did_you_mean(str(name), fields)}")
+            raise InvalidEdit(f"{part.name} has no field {name!r}: {did_you_mean(str(name), fields)}")
         field = fields[name]
         if field.read_only and not is_system:
             raise PermissionDenied(f"{_where(part, field)} is read-only: only the system may write it.")
         if kind is not None and field.type != kind:
             right = _FIELD_OPERATIONS.get(field.type, "set_field")
-            raise StoreError(f"{_where(part, field)} is of the type {field.type}: use {right}.")
+            raise InvalidEdit(f"{_where(part, field)} is of the type {field.type}: use {right}.")
         return part, field
 
     def _splice(
@@ -133,7 +133,7 @@ class MapEditor(Editor):
 def check_fields(fields: Sequence[FieldDef], value: Any, where: str) -> dict[str, Any]:
     """Return named values as JSON data, each of its field's type; missing ones get their defaults."""
     if not isinstance(value, Mapping):
-        raise StoreError(f"{where} must be a table of named values, not {value!r:.40}.")
+        raise InvalidEdit(f"{where} must be a table of named values, not {value!r:.40}.")
     record: dict[str, Any] = plain(value, where)
     for field in fields:
         if value.get(field.name) is not None:
@@ -141,7 +141,7 @@ def check_fields(fields: Sequence[FieldDef], value: Any, where: str) -> dict[str
         elif field.default is not None:
             record[field.name] = plain(field.default, where)
         elif field.required:
-            raise StoreError(f"{where} lacks the field {field.name!r}: add it.")
+            raise InvalidEdit(f"{where} lacks the field {field.name!r}: add it.")
     return record
 
 
@@ -179,7 +179,7 @@ def _where(part: Part[MapSchema], field: FieldDef) -> str:
 
 def _check_clearable(part: Part[MapSchema], field: FieldDef) -> None:
     if field.required:
-        raise StoreError(f"{_where(part, field)} is required: give it another value instead.")
+        raise InvalidEdit(f"{_where(part, field)} is required: give it another value instead.")
     if field.type in ("list", "counter"):
         empty = "[]" if field.type == "list" else "0"
-        raise StoreError(f"{_where(part, field)} cannot be taken away: set it to {empty}.")
+        raise InvalidEdit(f"{_where(part, field)} cannot be taken away: set it to {empty}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.errors import StoreError
+from weft.errors import InvalidEdit
 from weft.memory.containers import Containers
 from weft.memory.diff import splice
 from weft.memory.permission import Action
@@ -58,7 +58,7 @@ class TextEditor(Editor):
         """Replace the first occurrence. Returns whether there is one."""
         part = self._open(TextSchema, Action.OVERWRITE, section, is_system)
         if not as_text(old, part.name):
-            raise StoreError(f"{part.name} has no empty text to replace: give the words to look for.")
+            raise InvalidEdit(f"{part.name} has no empty text to replace: give the words to look for.")
         added, text = as_text(new, part.name), self._block.text(part.place)
         at = text.find(old)
         if at >= 0:

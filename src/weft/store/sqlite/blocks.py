@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from weft.errors import StoreError
+from weft.errors import InvalidEdit, StoreError
 from weft.store.base import Chain, Change, Merge, Moment, Update
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import index_text, unindex
@@ -27,7 +27,7 @@ _COLUMNS = (
     "id, agent_id, label, description, block_type, permission, "
     "char_limit, pinned, schema, version, updated_at, epoch"
 )
-_SETTABLE = frozenset({"block_type", "schema", "permission", "char_limit", "pinned"})
+_SETTABLE = frozenset({"block_type", "schema", "permission", "char_limit", "pinned", "description", "label"})
 
 
 class SqliteBlocks(Repository):
@@ -35,7 +35,7 @@ class SqliteBlocks(Repository):
         def work(db: apsw.Connection) -> str:
             exists = "select exists(select 1 from blocks where agent_id = ? and label = ?)"
             if db.execute(exists, (info.agent_id, info.label)).get:
-                raise StoreError(
+                raise InvalidEdit(
                     f"There is a block {info.label!r} already: edit it, or choose another label."
                 )
             block_id, now = info.id or new_id(), time.time()
@@ -71,7 +71,18 @@ class SqliteBlocks(Repository):
         columns = ", ".join(f"{name} = ?" for name in changes)
         query = f"update blocks set {columns}, updated_at = ?, rendered_version = 0 where id = ?"
         values = [dump_json(dict(v)) if isinstance(v, Mapping) else v for v in changes.values()]
-        await self._execute(query, *values, time.time(), block_id)
+
+        def work(db: apsw.Connection) -> None:
+            label, taken = (
+                changes.get("label"),
+                "select 1 from blocks where label = ? and id <> ? and agent_id = ",
+            )
+            own = f"{taken}(select agent_id from blocks where id = ?)"
+            if label is not None and db.execute(own, (label, block_id, block_id)).fetchone():
+                raise InvalidEdit(f"There is a block {label!r} already: choose another label.")
+            db.execute(query, (*values, time.time(), block_id))
+
+        await self._write(work)
 
     async def list_stale(self, agent_id: str | None) -> builtins.list[BlockInfo]:
         return await self._read(lambda db: _stale(db, agent_id))
