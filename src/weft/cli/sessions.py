@@ -19,7 +19,7 @@ from weft.memory.base import Store
 from weft.types.escape import one_line, printable
 from weft.types.message import Message
 from weft.types.session import Session
-from weft.workspace.session_files import SessionFile, read_session, to_lines, to_miniclaw
+from weft.workspace.session_files import SessionFile, read_session, to_chai, to_lines, to_miniclaw
 
 app = typer.Typer(
     add_completion=False,
@@ -146,8 +146,8 @@ def export(
     session: Id,
     file: Annotated[str, typer.Argument(metavar="FILE", help="`-` is standard output.")] = "-",
     form: Annotated[
-        Literal["weft", "miniclaw"],
-        typer.Option("--format", help="All messages as JSON Lines, or miniclaw's file of the newest 50."),
+        Literal["weft", "miniclaw", "chai"],
+        typer.Option("--format", help="JSON Lines, miniclaw's file of the newest 50, or Chai's file."),
     ] = "weft",
 ) -> None:
     """Write a conversation to a file that `weft sessions import` reads."""
@@ -157,7 +157,7 @@ def export(
         return one, await store.messages.all(one.id)
 
     held = with_store(work)
-    text = (to_lines if form == "weft" else to_miniclaw)(*held)
+    text = {"weft": to_lines, "miniclaw": to_miniclaw, "chai": to_chai}[form](*held)
     if file == "-":
         typer.echo(text, nl=False)
         return
@@ -168,7 +168,7 @@ def export(
 
 @app.command("import")
 def import_sessions(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of Weft or of miniclaw.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of Weft, miniclaw or Chai.")],
 ) -> None:
     """Read conversations from files; one that is damaged is left as it is and named."""
     troubles = 0
@@ -177,6 +177,8 @@ def import_sessions(
             session = read_session(_text(Path(file)), Path(file).stem)
             with_store(partial(_import, session))
             out.print(f"{escape(printable(session.id))}: {len(session.messages)} messages")
+            for note in session.notes:
+                typer.echo(f"weft: {printable(note)}", err=True)
         except StoreError as error:
             typer.echo(f"weft: {printable(str(error))}", err=True)
             troubles += 1
