@@ -260,6 +260,27 @@ async def test_M24_a_file_above_one_megabyte_is_read_with_a_notice(
     assert any(str(large) in sentence for sentence in [*logged, *receipt_of(context).warnings])
 
 
+async def test_M24_a_memory_of_many_megabytes_is_ranked_in_pieces_to_its_end_and_the_rest_is_in_the_receipt(
+    workspace: Path,
+) -> None:
+    filler = "".join(f"- entry {n} about nothing in particular, {'x' * 60}\n" for n in range(60_000))
+    late = "- The lighthouse keeper is called Ada,\n  and she feeds two cats.\n"
+    write(
+        workspace / "memory" / "MEMORY.md", f"# Memory\n{filler}<!-- {filler} -->\n{late}{filler[:200_000]}"
+    )
+    assert (workspace / "memory" / "MEMORY.md").stat().st_size > 10_000_000
+
+    context = await builder(workspace).build("What is the name of the lighthouse keeper?")
+
+    shown = next(s.text for s in context.sections if s.layer == "memory_file")
+    assert "- The lighthouse keeper is called Ada,\n  and she feeds two cats." in shown
+    assert len(shown.splitlines()) == 22
+    [rest] = [item for item in receipt_of(context).dropped if item.title.endswith("entries")]
+    assert rest.title == f"{60_000 + 1 + filler[:200_000].count(chr(10)) + 1 - 20} entries"
+    assert rest.tokens > 1_000_000
+    assert any("read and ranked in pieces" in warning for warning in receipt_of(context).warnings)
+
+
 async def test_M24_a_file_too_large_to_be_shown_whole_says_so_to_the_model_and_to_the_person(
     workspace: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -335,17 +356,18 @@ async def test_M28_a_failure_to_read_the_log_is_a_context_error(workspace: Path)
     assert isinstance(caught.value.__cause__, OSError)
 
 
-async def test_M29_loading_skills_is_logged_with_layer_and_file_count(
+async def test_M29_every_layer_is_logged_with_its_name_and_how_many_files_it_was_made_of(
     workspace: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="weft")
 
     await builder(workspace).build("hello")
 
-    counted = [record for record in caplog.records if hasattr(record, "file_count")]
-    assert [record.__dict__["file_count"] for record in counted] == [2]
-    assert [record.__dict__["layer"] for record in counted] == ["skills"]
-    assert counted[0].name.startswith("weft.")
+    logged = [record.__dict__ for record in caplog.records if record.getMessage().startswith("layer ")]
+    counts = {record["layer"]: record["file_count"] for record in logged}
+    assert counts == {"instructions": 2, "bootstrap": 0, "memory_file": 1, "skills": 2, "tool_docs": 1}
+    assert all(record["tokens"] > 0 for record in logged)
+    assert {record["name"] for record in logged} == {"weft.turn.build"}
 
 
 # --- size

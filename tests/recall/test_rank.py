@@ -4,6 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from weft.recall.pieces import best_entries
 from weft.recall.rank import Index, terms
 
 
@@ -128,3 +129,26 @@ def test_a_text_is_relevant_to_itself_and_at_least_as_much_as_any_other(text: st
 
     assert itself > 0
     assert another == 0 or set(terms(text)) & set(terms(other))
+
+
+WORDS = st.sampled_from("boat boats city cities plan planning tide the a 海 海辺 sea".split())
+ENTRIES = st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), max_size=30)
+
+
+@given(ENTRIES, st.lists(WORDS, min_size=1, max_size=4).map(" ".join), st.integers(1, 40), st.integers(1, 7))
+def test_entries_in_pieces_are_found_like_entries_in_an_index(
+    entries: list[str], query: str, limit: int, size: int
+) -> None:
+    pieces = [entries[at : at + size] for at in range(0, len(entries), size)]
+    scores = Index(entries).relevance(query)
+
+    best = best_entries(lambda: pieces, query, limit)
+
+    assert (best.count, best.chars) == (len(entries), sum(map(len, entries)))
+    assert len(best.entries) == min(limit, len(entries))
+    relevant = {entry for entry, score in zip(entries, scores, strict=True) if score}
+    if limit >= len(entries):
+        assert sorted(best.entries) == sorted(entries)
+        assert all(entry in relevant for entry in best.entries[: sum(score > 0 for score in scores)])
+    elif sum(score > 0 for score in scores) >= limit:
+        assert all(entry in relevant for entry in best.entries)

@@ -309,7 +309,7 @@ async def test_a_large_file_is_read_in_chunks(tmp_path: Path, monkeypatch: pytes
 
 async def test_a_file_over_the_cap_is_cut_at_a_lines_end_with_a_notice(tmp_path: Path) -> None:
     line = b"twelve bytes"
-    size = write(tmp_path / "a", (line + b"\n") * 400_000).stat().st_size
+    size = write(tmp_path / "a", (line + b"\n") * (CAP_BYTES // 13 + 10)).stat().st_size
 
     found = await read_one(tmp_path, "a")
 

@@ -159,7 +159,7 @@ def _position(edit: BlockEdit) -> int:
 
 def _named(edit: BlockEdit) -> str:
     if not edit.field:
-        raise InvalidEdit(f"To {edit.verb} a value of a map, name its field.")
+        raise InvalidEdit(f"To {edit.verb} a value of a map, name its field.", kind="map")
     return edit.field
 
 

@@ -41,4 +41,5 @@ async def offer(request: BuildRequest, options: InstructionsOptions) -> Offer:
         origin=Origin.OPERATOR,
     )
     warnings = tuple(file.warning for file in files if file.warning)
-    return Offer(pieces=(section,) if texts else (), join=None, warnings=warnings)
+    number = sum(file.text is not None for file in files)
+    return Offer(pieces=(section,) if texts else (), join=None, warnings=warnings, files=number)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from weft.recall.pieces import best_entries
 from weft.recall.rank import Index
 from weft.sources.base import BuildRequest, Options, entries_beyond, pieces
 from weft.tokens import Counter
 from weft.types.escape import one_line
 from weft.types.recipe import Reload
-from weft.types.section import Offer, Origin, Stability
+from weft.types.section import Offer, Origin, Stability, Withheld
+from weft.workspace.files import PIECES_BYTES, FileAt, file_at, read_pieces, size_of
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_MOST_ENTRIES = 1000
+"""The most entries that a large file offers where the recipe sets no limit."""
 _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
 
 
@@ -26,10 +32,13 @@ class MemoryFileOptions(Options):
 
 async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     """Offer entries ranked by relevance, ties newest first, up to `max_entries`."""
-    files = await request.read(options.path, reload=options.reload)
-    if not files:
+    workspace = request.files.workspace
+    if workspace is None:
         return Offer()
-    (file,) = files
+    place = file_at(workspace, options.path)
+    if await asyncio.to_thread(size_of, place) > PIECES_BYTES:
+        return await asyncio.to_thread(_offer_in_pieces, request, options, place)
+    (file,) = await request.read(options.path, reload=options.reload)
     entries, prices, index = _prepared(file.text or "", request.counter)
     scores = index.relevance(request.message)
     ranked = sorted(range(len(entries)), key=lambda n: (-scores[n], -n))
@@ -42,7 +51,35 @@ async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     return Offer(
         pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER),
         warnings=(file.warning,) if file.warning else (),
+        files=int(file.text is not None),
         withheld=entries_beyond(beyond, [prices[n] for n in ranked[limit:]]),
+    )
+
+
+def _offer_in_pieces(request: BuildRequest, options: MemoryFileOptions, place: FileAt) -> Offer:
+    """Offer the best entries of a large file, read and ranked in pieces. The rest is priced by its length."""
+
+    def pieces_of_file() -> Iterator[list[str]]:
+        return map(entries_of, read_pieces(place))
+
+    limit = _MOST_ENTRIES if options.max_entries is None else options.max_entries
+    try:
+        best = best_entries(pieces_of_file, request.message, limit)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        warning = f"{place.path} could not be read ({reason.lower()}) and was left out."
+        return Offer(warnings=(warning,))
+    texts = [(entry, _title(entry)) for entry in best.entries]
+    others, chars = best.count - len(texts), best.chars - sum(map(len, best.entries))
+    beyond = f"less relevant than the {len(texts)} shown (`max_entries`); about so many tokens"
+    withheld = (Withheld(title=f"{others} entries", tokens=chars // 4, reason=beyond, count=others),)
+    return Offer(
+        pieces=pieces(
+            texts, why="ranked by relevance to the message", stability=Stability.TURN, origin=Origin.USER
+        ),
+        warnings=(f"{place.path} is large: it was read and ranked in pieces.",),
+        files=1,
+        withheld=withheld if others else (),
     )
 
 

@@ -46,7 +46,14 @@ async def offer(request: BuildRequest, options: SkillsOptions) -> Offer:
         withheld += [_idle(request, skill) for skill in compress(loaded.usable, map(not_, triggered))]
         offered = tuple(compress(offered, triggered))
     intro, join = _INTROS.get(mode, (None, "\n"))
-    return Offer(pieces=offered, intro=intro, join=join, withheld=tuple(withheld), warnings=loaded.warnings)
+    return Offer(
+        pieces=offered,
+        intro=intro,
+        join=join,
+        withheld=tuple(withheld),
+        warnings=loaded.warnings,
+        files=len(loaded.usable),
+    )
 
 
 @lru_cache(maxsize=8)

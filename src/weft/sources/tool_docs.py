@@ -39,6 +39,7 @@ async def offer(request: BuildRequest, options: ToolDocsOptions) -> Offer:
     return Offer(
         pieces=pieces([(text, title)] if text else [], why="how tools are used", stability=Stability.STATIC),
         warnings=tuple(file.warning for file in files if file.warning),
+        files=sum(file.text is not None for file in files),
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from weft.errors import InvalidEdit, StoreError, ToolError
-from weft.memory.edits import BlockEdit, Verb
+from weft.memory.edits import BlockEdit
 from weft.memory.permission import Action, ConsentRequest
 from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
@@ -31,10 +31,10 @@ _NOTICE = 80
 
 _TOOLS_FOR = {
     "text": "memory_append, memory_replace or memory_rewrite",
-    "map": "memory_set, memory_increment, or memory_append for a field that is a list",
-    "list": "memory_append, memory_set or memory_remove",
+    "map": "memory_edit with set, increment or push",
+    "list": "memory_append, or memory_edit with set, insert or remove",
     "log": "memory_append",
-    "composite": "memory_append, memory_set, memory_increment or memory_remove, with `section`",
+    "composite": "memory_append or memory_edit with a section",
 }
 """The tools that change a block, by its kind."""
 
@@ -81,11 +81,10 @@ class MemoryTools:
         Args:
             label: A short name, such as garden or project-atlas.
             description: What belongs into the block, in one sentence.
-            text: What a block of the kind text holds at first.
-            kind: text, list (of items), map (named values), log (entries with times), composite (sections).
-            fields: Names of a map's fields, or of the fields of a list's items; each with a type if it is not
-                text, such as score:counter, done:boolean, tags:list, weight:number, due:timestamp. For a
-                composite its sections with their kinds, such as todo:list.
+            text: What a text holds at first.
+            kind: A map has named values, a log entries with times, a composite sections.
+            fields: Names of a map's values or of the values of a list's items, as name or name:type (number,
+                boolean, list, timestamp, counter); for a composite its sections as name:kind.
         """
         schema = make_schema(kind, fields or ())
         await self._create(caller, label, description=description, schema=schema)
@@ -94,29 +93,21 @@ class MemoryTools:
         caller.changes.append(f"made the memory block {one_line(label)}")
         return await self._done(caller, label, text if kind == "text" else None)
 
-    async def memory_append(
-        self, label: str, text: str, caller: Caller, section: str = "", field: str = "", position: int = 0
-    ) -> str:
-        """Remember something for good: add it to a memory block, on a line of its own.
+    async def memory_append(self, label: str, text: str, caller: Caller, section: str = "") -> str:
+        """Remember something for good: add it to a memory block, as a line, a list's item or a log's entry.
 
         Use this whenever the person asks you to remember something. `human` is for what you learn about the
-        person, `notes` for everything else. A block that does not exist is created. In a list it adds an
-        item, in a log an entry.
+        person, `notes` for everything else. A block that does not exist is created.
 
         Args:
             label: The block's label, as in its tag.
-            text: What to add: one full sentence that makes sense alone; for items with fields, JSON.
-            section: The section, if the block has sections.
-            field: The field, if it is a list inside a map.
-            position: In a list, the number of the item to put it before; without it, it goes to the end.
+            text: What to add: one full sentence that makes sense alone; for items with values, JSON.
+            section: The section of a composite.
         """
         document = await self._memory.find_usable_block(caller.agent_id, label)
         if document is None:
             await self._create(caller, label)
-        verb: Verb = "insert" if position else "append"
-        edit = BlockEdit(
-            verb=verb, value=text, section=section, field=field, index=position or None, is_typed=True
-        )
+        edit = BlockEdit(verb="append", value=text, section=section, is_typed=True)
         await self._edit(caller, label, edit, _quoted("+", text))
         caller.changes.append(f"remembered in {one_line(label)}: {_excerpt(text)}")
         before = _content(caller, label)
@@ -124,53 +115,34 @@ class MemoryTools:
         expected = f"{before}\n{text}" if before else text
         return await self._done(caller, label, expected if is_text else None)
 
-    async def memory_set(
-        self, label: str, value: Value, caller: Caller, field: str = "", index: int = 0, section: str = ""
+    async def memory_edit(  # noqa: PLR0913 - what an edit may need
+        self,
+        label: str,
+        verb: Literal["set", "increment", "push", "insert", "remove"],
+        caller: Caller,
+        value: Value | None = None,
+        field: str = "",
+        index: int = 0,
+        section: str = "",
     ) -> str:
-        """Set a named value of a memory block that is a map, or an item of one that is a list.
+        """Change a memory block that is a list or a map, or a section that is one.
 
         Args:
             label: The block's label, as in its tag.
-            value: The new value.
-            field: The name of the value, in a map.
-            index: The number of the item as it is shown, in a list.
-            section: The section, if the block has sections.
+            verb: A map's value is set, a counter incremented, a list in it pushed to; in a list an item is
+                set, inserted or removed.
+            value: The new value, or how much to count.
+            field: The name of a map's value.
+            index: The number of a list's item as it is shown, from 1.
+            section: The section of a composite.
         """
         edit = BlockEdit(
-            verb="set", value=value, field=field, index=index or None, section=section, is_typed=True
+            verb=verb, value=value, field=field, index=index or None, section=section, is_typed=True
         )
-        what = field or (f"item {index}" if index else section)
-        await self._edit(caller, label, edit, _quoted("+", f"{what}: {value}"))
-        caller.changes.append(f"set {one_line(what)} of {one_line(label)}: {_excerpt(str(value))}")
-        return await self._done(caller, label, None)
-
-    async def memory_increment(
-        self, label: str, field: str, caller: Caller, by: float = 1, section: str = ""
-    ) -> str:
-        """Count: add a number to a counter of a memory block. Nothing is lost if others count too.
-
-        Args:
-            label: The block's label, as in its tag.
-            field: The name of the counter.
-            by: How much to add; below zero takes away.
-            section: The section, if the block has sections.
-        """
-        edit = BlockEdit(verb="increment", value=by, field=field, section=section)
-        count = await self._edit(caller, label, edit, _quoted("+", f"{field}: {by:+g}"))
-        caller.changes.append(f"counted {one_line(field)} of {one_line(label)}: now {count}")
-        return await self._done(caller, label, None)
-
-    async def memory_remove(self, label: str, index: int, caller: Caller, section: str = "") -> str:
-        """Remove an item from a memory block that is a list.
-
-        Args:
-            label: The block's label, as in its tag.
-            index: The number of the item as it is shown, from 1 up.
-            section: The section, if the block has sections.
-        """
-        edit = BlockEdit(verb="remove", index=index, section=section)
-        await self._edit(caller, label, edit, _quoted("-", f"item {index}"))
-        caller.changes.append(f"removed item {index} of {one_line(label)}")
+        what = " ".join(filter(None, (verb, field or (f"item {index}" if index else ""))))
+        change = what if value is None else f"{what}: {value}"
+        await self._edit(caller, label, edit, _quoted("+", change))
+        caller.changes.append(f"changed {one_line(label)}: {_excerpt(change)}")
         return await self._done(caller, label, None)
 
     async def _create(
@@ -315,9 +287,7 @@ def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     functions = (
         tools.memory_create,
         tools.memory_append,
-        tools.memory_set,
-        tools.memory_increment,
-        tools.memory_remove,
+        tools.memory_edit,
         tools.memory_replace,
         tools.memory_rewrite,
         tools.memory_history,

@@ -271,7 +271,8 @@ class ContextBuilder:
             )
         )
         receipt = account(decided, warnings=(*_notes(request, changed), *history.notes))
-        _report(receipt)
+        sources = [layer.source for layer in request.recipe.layers]
+        _report(receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
         context = render(decided, receipt)
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
@@ -305,8 +306,12 @@ async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[Rend
     return tuple(block for block in await request.blocks if title_of(block.label) in titles)
 
 
-def _report(receipt: Receipt) -> None:
-    """Log what was built: its size, and everything that lost its place."""
+def _report(receipt: Receipt, files: Mapping[str, int]) -> None:
+    """Log what was built: each layer with its files, the size, and everything that lost its place."""
+    for layer, tokens in receipt.by_layer.items():
+        if layer in files and layer not in ("history", "message"):
+            extra = {"layer": layer, "file_count": files[layer], "tokens": tokens}
+            _log.debug("layer %s: %d files, %d tokens", layer, files[layer], tokens, extra=extra)
     _log.info(
         "context built: %d of %d tokens",
         receipt.total_tokens,

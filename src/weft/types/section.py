@@ -94,6 +94,7 @@ class Offer:
     least gives way first; without numbers the last one does. With `join` the pieces become one section
     under the layer's title and `title_end`, or under `intro` in their place. With `join=None` each piece is
     a section of its own. `has_tags` says that the tags in its texts are ours; in all others they are escaped.
+    `files` is the number of files that it was made of, for the log.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -102,5 +103,6 @@ class Offer:
     intro: str | None = None
     title_end: str = "\n"
     has_tags: bool = False
+    files: int = 0
     withheld: tuple[Withheld, ...] = ()
     warnings: tuple[str, ...] = ()

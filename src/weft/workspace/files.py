@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,8 +23,11 @@ from weft.errors import WorkspaceError
 from weft.types.recipe import Reload
 
 LARGE_BYTES = 1_000_000
-"""Above this size a file is read in chunks, and only up to the cap."""
-CAP_BYTES = 4_000_000
+"""Above this size a file is called large in its warning."""
+PIECES_BYTES = 4_000_000
+"""Above this size a file of entries is read and ranked in pieces, and is never in memory as a whole."""
+CAP_BYTES = 16_000_000
+"""No more of a text is read: no model reads as much."""
 CHUNK_BYTES = 256_000
 PLACEHOLDERS = frozenset(
     (
@@ -50,6 +54,7 @@ def file_at(root: str | Path, name: str) -> FileAt:
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+_LINE_START = re.compile(r"\n(?=\S)")
 _JUST_WRITTEN_NS = 100_000_000
 """A file changed so shortly before it was read may change again under the same time stamp."""
 
@@ -212,6 +217,44 @@ def read_now(file: FileAt) -> FileText:
         return FileText(path, warning=f"{path} could not be read ({reason.lower()}) and was left out.")
 
 
+def size_of(file: FileAt) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be looked at."""
+    return next(iter(signature_of(file.path)[1:2]), 0)
+
+
+def read_pieces(file: FileAt) -> Iterator[str]:
+    """Yield the text of a file in pieces of whole lines. This blocks.
+
+    A piece ends before a line that is neither indented nor inside a comment, so that no entry is cut.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it leads out of its folder, or is no regular file.
+    """
+    real = inside(file.root, file.name)
+    if real is None:
+        raise ValueError("leads out of its folder")
+    rest = ""
+    with open(real, encoding="utf-8-sig", errors="replace", opener=_open_regular) as opened:
+        while chunk := opened.read(LARGE_BYTES):
+            rest += chunk
+            cut = _end_of_entries(rest)
+            if cut:
+                yield rest[:cut]
+                rest = rest[cut:]
+    if rest:
+        yield rest
+
+
+def _end_of_entries(text: str) -> int:
+    """Return where the last whole entry of a text ends; 0 if that is not known yet."""
+    closed = text.rfind("-->")
+    comment = text.find("<!--", closed + 1)
+    end = len(text) if comment < 0 else comment
+    starts = [match.end() for match in _LINE_START.finditer(text, max(0, end - CHUNK_BYTES), end)]
+    return starts[-1] if starts else 0
+
+
 def _open_regular(path: str, flags: int) -> int:
     """Open without waiting: a pipe in place of a file must not stop a turn."""
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -224,7 +267,7 @@ def _open_regular(path: str, flags: int) -> int:
 def _text(path: str, handle: int) -> FileText:
     size = os.fstat(handle).st_size
     chunks: list[bytes] = []
-    room = CAP_BYTES if size > LARGE_BYTES else LARGE_BYTES
+    room = CAP_BYTES
     while room > 0 and (chunk := os.read(handle, min(CHUNK_BYTES, room))):
         if b"\0" in chunk:
             return FileText(path, warning=f"{path} is not text and was left out.")
