@@ -31,6 +31,7 @@ wheel:
 # Speed, as ratios within one run; benchmarks/README.md has more of them.
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/build.py
+	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/store.py
 
 # The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load.

@@ -48,8 +48,8 @@ class BuildReport:
 
 async def measure_build(folder: Path, skills: int, rounds: int, progress: Progress) -> BuildReport:
     """Build in turn for every size, so that a slow minute slows all of them."""
-    histories = {size: list(_history(size)) for size in SIZES}
-    builder = ContextBuilder(recipe="weft").with_workspace(_workspace(folder, skills))
+    histories = {size: list(sample_history(size)) for size in SIZES}
+    builder = ContextBuilder(recipe="weft").with_workspace(sample_workspace(folder, skills=skills))
     builders = {size: builder.with_messages(history) for size, history in histories.items()}
     await builder.build("warm up")
     first = {size: await milliseconds(builders[size].build(_QUESTION)) for size in SIZES}
@@ -85,7 +85,7 @@ def _count_milliseconds(history: list[Message]) -> float:
     return p50(times)
 
 
-def _history(size: int) -> Iterator[Message]:
+def sample_history(size: int) -> Iterator[Message]:
     """Questions of about 100 characters and answers of about 500, no two alike."""
     chance = random.Random(size)
     for at in range(size):
@@ -94,14 +94,14 @@ def _history(size: int) -> Iterator[Message]:
         yield Message(role="user" if at % 2 == 0 else "assistant", content=f"{text} {at}")
 
 
-def _workspace(root: Path, skills: int) -> Path:
+def sample_workspace(root: Path, *, skills: int, entries: int = 200) -> Path:
     """Make a workspace whose files were written a while ago, as files usually were."""
     files = {
         "SOUL.md": "You are Weft, calm and to the point.",
         "AGENTS.md": "Answer first, explain after.",
         "USER.md": "The user dives.",
         "TOOLS.md": "Say what you are about to do.",
-        "memory/MEMORY.md": "\n".join(f"- Fact {n} about dives and tides." for n in range(200)),
+        "memory/MEMORY.md": "\n".join(f"- Fact {n} about dives and tides." for n in range(entries)),
     }
     for n in range(skills):
         front = f"---\nname: skill-{n}\ndescription: Does thing {n} when asked for thing {n}.\n---\n"

@@ -46,7 +46,7 @@ def _numbers(value: Any) -> Iterator[float]:
         yield value
 
 
-@pytest.mark.parametrize("script", ["build", "serve", "store", "wire"])
+@pytest.mark.parametrize("script", ["build", "recipes", "serve", "store", "wire"])
 def test_every_script_explains_itself(tmp_path: Path, script: str) -> None:
     done = _run(script, tmp_path, "--help")
 
@@ -130,3 +130,13 @@ def test_a_query_has_up_to_four_different_words() -> None:
 
     assert {len(query) for query in queries} == {1, 2, 3, 4}
     assert all(len(query) == len(set(query)) for query in queries)
+
+
+def test_every_recipe_is_timed_and_measured_beside_the_numbers_of_the_documents(tmp_path: Path) -> None:
+    rows, printed = _report("recipes", tmp_path, "--rounds", "5", "--messages", "60", "--entries", "50")
+
+    assert [row["recipe"] for row in rows] == ["chai", "miniclaw", "omega", "pattern", "weft"]
+    assert all(row["context_bytes"] > 0 and row["tokens"] > 0 and row["p50_ms"] > 0 for row in rows)
+    assert rows[1]["saved"] > 0
+    assert "promises 50 ms and 1 MB" in printed
+    assert "a saving of 55%" in printed
