@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: demo test check format wheel bench chaos fuzz picture clean
+.PHONY: demo test check format wheel bench chaos mutate fuzz picture clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/weft demo
@@ -39,6 +39,10 @@ chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
 	WEFT_CHAOS_ROUNDS=100 $(BIN)/python -m pytest tests/behaviour/test_chaos.py
 	WEFT_BACKUP_ROUNDS=100 $(BIN)/python -m pytest tests/store/test_backup.py
+
+# Break a place in each function that serves a line of the four documents: its tests must notice.
+mutate: $(VENV)/.tested
+	$(BIN)/python tests/mutate.py
 
 # A million random histories against the rules of every provider.
 fuzz: $(VENV)/.tested
