@@ -47,7 +47,7 @@ def page() -> str:
         "",
         "Four assistants are described in open documents. Each line of them has an id here, a way in which a",
         "person or a program reaches it, and tests in `tests/conformance/` that carry the id in their names.",
-        "`make mutate` breaks the functions that serve a line, one place each, and runs the tests of that line:",
+        "`make mutate` breaks the functions that serve a line, one place each, and runs the line's tests:",
         "*caught* counts how many breaks they noticed. Lines without a number are about structure, advice or",
         "tests, so there is nothing to break.",
         "",

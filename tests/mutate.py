@@ -1,8 +1,8 @@
 """Break the code on purpose, and see the tests of each line notice. Run by `make mutate`.
 
 `docs/reference/lines.txt` names the functions that serve each line of the four documents. One place in each
-of them is broken in a copy of the source: a call removed, a condition swapped, a return emptied, a text changed.
-Then the tests that carry the line's id must fail. Which place it is depends only on the function's own text.
+of them is broken in a copy of the source: a call removed, a condition swapped, a return emptied, a text
+changed. Then the tests that carry the line's id must fail. Which place it is depends only on the function.
 """
 
 import ast
@@ -18,14 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-
-import conformance  # noqa: E402 - a script of the documentation
-
 RESULTS = ROOT / "docs" / "reference" / "mutants.txt"
 LONGEST_SECONDS = 150
 _SWAPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -47,6 +45,19 @@ def _emptied(value):
     except TypeError:
         return None
 """
+
+
+def _conformance() -> Any:
+    """Load the script of the documentation that knows the lines and their tests."""
+    spec = spec_from_file_location("conformance_page", ROOT / "docs" / "conformance.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+conformance = _conformance()
 
 
 @dataclass(frozen=True, slots=True)
