@@ -55,9 +55,7 @@ class MemoryTools:
             description: What belongs into the block, in one sentence.
             text: What it holds at first.
         """
-        await self._create(caller, label, description=description)
-        if text.strip():
-            await self._memory.append_to_block(caller.agent_id, label, text)
+        await self._create(caller, label, description=description, text=text if text.strip() else "")
         caller.changes.append(f"made the memory block {one_line(label)}")
         return await self._done(caller, label, text)
 
@@ -79,8 +77,10 @@ class MemoryTools:
         before = _content(caller, label)
         return await self._done(caller, label, f"{before}\n{text}" if before else text)
 
-    async def _create(self, caller: Caller, label: str, *, description: str = "") -> None:
-        await self._memory.create_block(caller.agent_id, label, description=description, pinned=True)
+    async def _create(self, caller: Caller, label: str, *, description: str = "", text: str = "") -> None:
+        await self._memory.create_block(
+            caller.agent_id, label, text=text, description=description, pinned=True
+        )
 
     async def memory_replace(self, label: str, old: str, new: str, caller: Caller) -> str:
         """Replace a piece of text in a memory block.
