@@ -27,9 +27,14 @@ from difflib import get_close_matches
 
 
 class WeftError(Exception):
-    """The base of all errors of Weft."""
+    """The base of all errors of Weft.
+
+    `log_text` is what the log of a server may say: our own words and a status, and no text of a person, a
+    model or a vendor. Without it, the log has only the type of the error.
+    """
 
     exit_code = 1
+    log_text = ""
 
 
 class ConfigError(WeftError):
@@ -106,12 +111,16 @@ class Unauthorized(PermissionDenied):
 class ProviderError(WeftError):
     """A model could not be asked, or gave no usable answer."""
 
+    def __init__(self, sentence: str, *, log_text: str = "") -> None:
+        super().__init__(sentence)
+        self.log_text = log_text
+
 
 class RequestTooLong(ProviderError):
     """A server refused a request because of its length; `window` is what it reads, if it says so."""
 
-    def __init__(self, sentence: str, *, window: int | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, sentence: str, *, window: int | None = None, log_text: str = "") -> None:
+        super().__init__(sentence, log_text=log_text)
         self.window = window
 
 
@@ -126,9 +135,15 @@ class ChannelError(WeftError):
     """
 
     def __init__(
-        self, sentence: str, *, retry: float | None = None, arrived: int = 0, doubtful: bool = False
+        self,
+        sentence: str,
+        *,
+        retry: float | None = None,
+        arrived: int = 0,
+        doubtful: bool = False,
+        log_text: str = "",
     ) -> None:
-        self.retry, self.arrived, self.doubtful = retry, arrived, doubtful
+        self.retry, self.arrived, self.doubtful, self.log_text = retry, arrived, doubtful, log_text
         super().__init__(sentence)
 
 

@@ -10,9 +10,11 @@ import asyncio
 import json
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -41,6 +43,8 @@ _log = logging.getLogger(__name__)
 
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT_SECONDS = 60.0
+_STATUSES = frozenset(HTTPStatus)
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,39}")
 _MOST_CHARS = 300
 _MOST_LISTED = 12
 _ASK_SECONDS = 1.0
@@ -50,13 +54,16 @@ _ASK_SECONDS = 1.0
 class _Passing(ProviderError):
     """An error that may not come again when the request is sent again."""
 
-    def __init__(self, sentence: str, wait: float | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, sentence: str, *, wait: float | None = None, log_text: str = "") -> None:
+        super().__init__(sentence, log_text=log_text or sentence)
         self.wait = wait
 
 
 class _NotListed(ProviderError):
     """The server does not describe its models, or not now."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, log_text=sentence)
 
 
 class HttpProvider:
@@ -200,7 +207,7 @@ class HttpProvider:
                 return
             except _Passing as error:
                 if has_begun or attempt == self._settings.retries:
-                    raise ProviderError(str(error)) from error
+                    raise ProviderError(str(error), log_text=error.log_text) from error
                 wait = error.wait if error.wait is not None else random.uniform(0.5, 1) * 2**attempt  # noqa: S311
                 _log.warning(
                     "Trying again in %.1f seconds: %s", wait, error, extra={"provider": self._vendor.name}
@@ -220,7 +227,9 @@ class HttpProvider:
                 async for event in _events(response, lines=vendor.streams_lines):
                     text = assembler.feed(event)
                     if assembler.error:
-                        raise _Passing(f"{vendor.name} broke off: {self._redact(assembler.error)}.")
+                        what = f"{vendor.name} broke off"
+                        reason = self._redact(assembler.error)
+                        raise _Passing(f"{what}: {reason}.", log_text=f"{what}.")
                     if text:
                         yield TextDelta(text)
         except httpx.TimeoutException as error:
@@ -233,23 +242,27 @@ class HttpProvider:
         yield Done(vendor.from_wire(assembler.answer))
 
     async def _refused(self, response: httpx.Response) -> ProviderError:
-        """Explain a status in one sentence with a remedy."""
+        """Explain a status in one sentence with a remedy. A log gets the vendor's code, not its sentence."""
         name, status, reason = self._vendor.name, response.status_code, self._redact(_message(response))
+        code = _code(response)
         if status in (401, 403):
             what = "did not accept the key" if self._key else "wants a key"
-            return ProviderError(f"{name} {what}: check {self._vendor.key_variable or 'its access'}.")
+            sentence = f"{name} {what}: check {self._vendor.key_variable or 'its access'}."
+            return ProviderError(sentence, log_text=sentence)
         if status in (400, 413, 422, 500) and is_too_long(reason):
             window = window_in(reason) or window_in(response.text)
             if window:
                 self.info = replace(self.info, max_tokens=window, is_assumed=False, note="")
-            return RequestTooLong(f"{name} cannot read a request of this length: {reason}.", window=window)
+            what = f"{name} cannot read a request of this length"
+            return RequestTooLong(f"{what}: {reason}.", window=window, log_text=f"{what} ({status}): {code}.")
         if status == 404:
-            return ProviderError(
-                f"{name} does not know this model or address: {reason}{await self._known_models()}."
-            )
+            what, known = f"{name} does not know this model or address", await self._known_models()
+            return ProviderError(f"{what}: {reason}{known}.", log_text=f"{what} (404): {code}{known}.")
         if status in _PASSING:
-            return _Passing(f"{name} is busy or failed ({status}): {reason}.", _retry_after(response))
-        return ProviderError(f"{name} refused the request ({status}): {reason}.")
+            what, wait = f"{name} is busy or failed ({status})", _retry_after(response)
+            return _Passing(f"{what}: {reason}.", wait=wait, log_text=f"{what}: {code}.")
+        what = f"{name} refused the request ({status})"
+        return ProviderError(f"{what}: {reason}.", log_text=f"{what}: {code}.")
 
     async def _known_models(self) -> str:
         """Say which models the server has, or that its address may lack the usual end."""
@@ -318,12 +331,29 @@ def _parse(text: str) -> Mapping[str, Any]:
 
 
 def _message(response: httpx.Response) -> str:
+    error = _error(response)
+    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+
+
+def _code(response: httpx.Response) -> str:
+    """Return the vendor's short name of an error, such as `rate_limit_exceeded`, or that of its status.
+
+    The vendor's sentence may quote the message of a person; a name of one word does not.
+    """
+    error = _error(response)
+    names = [error.get(key) for key in ("code", "status", "type")] if isinstance(error, Mapping) else []
+    codes = [name for name in names if isinstance(name, str) and _CODE.fullmatch(name) and name != "error"]
+    phrase = HTTPStatus(response.status_code).phrase if response.status_code in _STATUSES else "no reason"
+    return codes[0] if codes else phrase
+
+
+def _error(response: httpx.Response) -> Any:
+    """Return what an answer says about an error, parsed as far as it can be."""
     try:
         body = response.json()
     except ValueError:
         return response.text
-    error = body.get("error", body) if isinstance(body, Mapping) else body
-    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+    return body.get("error", body) if isinstance(body, Mapping) else body
 
 
 def _retry_after(response: httpx.Response) -> float | None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from weft.context.receipt import settle
 from weft.context.steps import with_steps
 from weft.errors import EmptyMessage, ProviderError, RequestTooLong
-from weft.providers.base import Provider
+from weft.providers.base import BROKE_OFF, Provider
 from weft.store.base import Turns
 from weft.tools.registry import Offered, ToolRegistry
 from weft.tools.skills import skills_read
@@ -150,7 +150,7 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
                 else:
                     yield event
         if len(replies) == runner.rounds:
-            raise ProviderError("The answer broke off before its end: ask again.")
+            raise ProviderError(BROKE_OFF, log_text=BROKE_OFF)
         calls = replies[-1].tool_calls
         ours = runner.ours(calls)
         if not ours or runner.exhausted:
