@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.errors import StoreError
 from weft.gateway.conversation import Conversation
+from weft.providers.base import describe
 from weft.tools.tasks import line
 from weft.types.escape import fenced, one_line
 
@@ -77,7 +78,7 @@ async def show_skills(conversation: Conversation, rest: str) -> str:
 
 async def show_status(conversation: Conversation, rest: str) -> str:
     """Show the session, the model, the recipe and the size of the next context."""
-    info, engine = conversation.provider.info, conversation.engine
+    info, engine = await describe(conversation.provider), conversation.engine
     place = f" at {info.address}" if info.address else ""
     receipt = (await conversation.context("(your next message)")).receipt
     lines = [

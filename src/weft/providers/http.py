@@ -66,6 +66,10 @@ class _NotListed(ProviderError):
         super().__init__(sentence, log_text=sentence)
 
 
+class _Unreachable(_NotListed):
+    """There is no such server, or not now."""
+
+
 class HttpProvider:
     """A model of a vendor."""
 
@@ -113,6 +117,8 @@ class HttpProvider:
                         self._set_window(window)
             except (_NotListed, TimeoutError) as error:
                 _log.info("%s does not list its models: %s", vendor.name, error)
+                if isinstance(error, _Unreachable):
+                    return self.info  # it is asked again, since it may be running by then
         self._is_described = True
         return self.info
 
@@ -183,7 +189,7 @@ class HttpProvider:
                 raise _NotListed(f"it answered {response.status_code} at {httpx.URL(url).path}")
             return response.json()
         except (httpx.HTTPError, ValueError) as error:
-            raise _NotListed(f"{self._place()} cannot be reached or is no such server") from error
+            raise _Unreachable(f"{self._place()} cannot be reached or is no such server") from error
 
     async def stream(self, context: Context) -> AsyncGenerator[Event]:
         """Yield the answer as it comes.
@@ -281,9 +287,9 @@ class HttpProvider:
         return flat[:_MOST_CHARS].rstrip(".") or "it did not say why"
 
     def _place(self) -> str:
-        """Return the address without user, password, path and query."""
+        """Return the address without user, password and query."""
         url = httpx.URL(self._url)
-        return f"{url.scheme}://{url.host}{f':{url.port}' if url.port else ''}"
+        return f"{url.scheme}://{url.host}{f':{url.port}' if url.port else ''}{url.path.rstrip('/')}"
 
 
 async def _events(response: httpx.Response, *, lines: bool) -> AsyncIterator[Mapping[str, Any]]:
