@@ -159,6 +159,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 _EXTRAS = {
     "fastapi": "serve",
+    "markdown_it": "telegram",
     "mcp": "mcp",
     "pydantic": "serve",
     "starlette": "serve",

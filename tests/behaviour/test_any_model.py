@@ -161,7 +161,7 @@ def test_a_provider_of_ones_own_needs_a_table_and_no_key(tmp_path: Path) -> None
     assert (request.payload["model"], "authorization" in request.headers) == ("qwen3-32b", False)
     assert listing.returncode == 0
     assert "lmstudio:qwen3-32b  reads 40,960 tokens" in listing.stdout
-    assert "gone at http://127.0.0.1:1/v1 does not answer" in listing.stdout
+    assert "gone at http://127.0.0.1:1/v1 cannot be used: it cannot be reached" in listing.stdout
     rows = {row["provider"]: row for row in json.loads(as_json.stdout)}
     assert rows["lmstudio"]["models"][1] == {"id": "tiny", "window": 2_048}
     assert rows["gone"]["problem"]
@@ -246,7 +246,23 @@ def test_doctor_really_asks(tmp_path: Path) -> None:
     assert "ms with 2 models: OPENAI_API_KEY is set" in well
     assert "has no model 'qwen3-23b'" in wrong
     assert "did you mean 'qwen3-32b'" in wrong
-    assert "openai at http://127.0.0.1:1/v1 does not answer" in gone.stdout
+    assert "openai at http://127.0.0.1:1/v1 cannot be used: it cannot be reached" in gone.stdout
+
+
+def test_doctor_and_models_say_what_is_wrong_with_a_server_that_answers(tmp_path: Path) -> None:
+    pages = {"/v1/models": LISTED}
+    closed = {"/v1/models": Refusal(401, "no such key")}
+    with LoopbackVendor("openai", pages=pages) as server, LoopbackVendor("openai", pages=closed) as keyed:
+        without_end = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+        address = run(tmp_path, "doctor", env=without_end).stdout
+        refused = {"OPENAI_BASE_URL": f"{keyed.url}/v1", "OPENAI_API_KEY": "wrong"}
+        key, listing = (run(tmp_path, command, env=refused).stdout for command in ("doctor", "models"))
+
+    assert f"Its address may have to end with /v1: {server.url}/v1" in address
+    problem = f"openai at {keyed.url}/v1 cannot be used: openai did not accept the key: check OPENAI_API_KEY"
+    assert problem in key
+    assert problem in listing
+    assert "does not answer" not in key + listing
 
 
 async def test_a_program_asks_the_model_that_its_context_was_built_for() -> None:

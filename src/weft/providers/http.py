@@ -128,7 +128,12 @@ class HttpProvider:
         Raises:
             ProviderError: it cannot be reached, refuses the key, or does not list them.
         """
-        return listed_models(await self._json("GET", self._url + self._vendor.models_path))
+        try:
+            return listed_models(await self._json("GET", self._url + self._vendor.models_path))
+        except _Unreachable:
+            raise
+        except _NotListed as error:
+            raise _NotListed(f"{error}{self._missing_end()}") from error
 
     def _take(self, models: Sequence[ListedModel]) -> None:
         """Take the vendor's usual model, or the only one that the server has."""
@@ -188,8 +193,10 @@ class HttpProvider:
             if response.status_code >= 400:
                 raise _NotListed(f"it answered {response.status_code} at {httpx.URL(url).path}")
             return response.json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise _Unreachable(f"{self._place()} cannot be reached or is no such server") from error
+        except httpx.HTTPError as error:
+            raise _Unreachable("it cannot be reached: is it running?") from error
+        except ValueError as error:
+            raise _NotListed("it answered with something other than JSON") from error
 
     async def stream(self, context: Context) -> AsyncGenerator[Event]:
         """Yield the answer as it comes.
@@ -276,10 +283,14 @@ class HttpProvider:
             async with asyncio.timeout(_ASK_SECONDS):
                 models = await self.list_models()
         except (_NotListed, TimeoutError):
-            lacks_end = self._vendor.models_path == "/models" and not self._url.endswith("/v1")
-            return f". Its address may have to end with /v1: {self._place()}/v1" if lacks_end else ""
+            return self._missing_end()
         listing = ", ".join(model.id for model in models[:_MOST_LISTED])
         return f". It has {listing}" if listing else ""
+
+    def _missing_end(self) -> str:
+        """Say that the address of a server may lack the usual end, if it does."""
+        is_complete = self._vendor.models_path != "/models" or self._url.endswith("/v1")
+        return "" if is_complete else f". Its address may have to end with /v1: {self._place()}/v1"
 
     def _redact(self, text: str) -> str:
         """Shorten a vendor's text, and take the key out in case that the vendor echoes it."""
