@@ -38,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Logging as `weft serve` has it, into a text; as it was before at the end."""
-    names = ("", "weft", "weft.turn.build", "weft.workspace.skills")
+    names = ("", "weft", "weft.turn.build", "weft.turn.run", "weft.workspace.skills")
     levels = {name: logging.getLogger(name).level for name in names}
     monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr(logging, "raiseExceptions", True)

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -38,31 +38,35 @@ _NARROW = 80
 """Below this width a receipt has no bars, so that its numbers and names have room."""
 
 
-async def show_answer(events: AsyncGenerator[Event], out: Console, err: Console) -> Reply | None:
-    """Write the answer as it comes. A bar on stderr shows how far the model has read.
+async def show_answer(
+    events: AsyncGenerator[Event], out: Console, err: Console, *, waiting: str
+) -> Reply | None:
+    """Write the answer as it comes. A bar on stderr says what is `waiting`, and how far the model has read.
 
     If nobody reads the output any more, the model is stopped too.
     """
     reply: Reply | None = None
-    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn())
-    progress = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30))
+    progress = Progress(*columns, console=err, transient=True, disable=not err.is_interactive)
     async with aclosing(events):
         with progress:
-            task = progress.add_task("loading the model", total=None)
+            task = progress.add_task(escape(printable(waiting)), total=None)
             async for event in events:
                 match event:
                     case Reading(done, total):
-                        progress.update(task, description="reading tokens", completed=done, total=total)
+                        what = f"reading {done:,} of {total:,} tokens"
+                        progress.update(task, description=what, completed=done, total=total)
                     case TextDelta(text):
                         progress.stop()
                         out.file.write(printable(text) if out.is_terminal else text)
                         out.file.flush()
                     case Done(reply):
                         progress.stop()
+                        if reply.text.strip() and not reply.text.endswith("\n"):
+                            out.file.write("\n")  # now, before a line of the log ends the turn
+                        out.file.flush()
     if reply is not None and not reply.text.strip():
         err.print("weft: The model gave an empty answer: ask again, or choose another model.", soft_wrap=True)
-    elif reply is not None and not reply.text.endswith("\n"):
-        out.file.write("\n")
     if reply is not None and reply.notice:
         show_notice(reply.notice, err)
     return reply

@@ -106,6 +106,11 @@ def note_stand_in(config: Config, info: ModelInfo) -> None:
             write(marker, "")
 
 
+def waiting_for(info: ModelInfo) -> str:
+    """Say what the person waits for until the first word of an answer comes."""
+    return "loading the model" if info.provider == "local" else f"waiting for {info.provider}"
+
+
 def say(text: str) -> None:
     """Print text from outside: as it is into a pipe, without control characters to a terminal."""
     typer.echo(printable(text) if sys.stdout.isatty() else text)

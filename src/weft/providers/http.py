@@ -32,7 +32,7 @@ from weft.providers.discover import (
     window_in,
 )
 from weft.types.context import Context
-from weft.types.limits import ModelInfo
+from weft.types.limits import FROM_SERVER, ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.wire.clean import compact
 from weft.wire.request import prepare
@@ -177,7 +177,7 @@ class HttpProvider:
                 f'memory. Set `window` below `[models."{self.info.id}"]` for more.'
             )
             window = ASSUMED_WINDOW
-        self.info = replace(self.info, max_tokens=window, is_assumed=False, note=note)
+        self.info = replace(self.info, max_tokens=window, window_from=FROM_SERVER, note=note)
 
     async def _json(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
         """Ask the server something beside the conversation.
@@ -265,7 +265,7 @@ class HttpProvider:
         if status in (400, 413, 422, 500) and is_too_long(reason):
             window = window_in(reason) or window_in(response.text)
             if window:
-                self.info = replace(self.info, max_tokens=window, is_assumed=False, note="")
+                self.info = replace(self.info, max_tokens=window, window_from=FROM_SERVER, note="")
             what = f"{name} cannot read a request of this length"
             return RequestTooLong(f"{what}: {reason}.", window=window, log_text=f"{what} ({status}): {code}.")
         if status == 404:

@@ -306,7 +306,7 @@ async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[Rend
 
 
 def _report(receipt: Receipt) -> None:
-    """Log what was built: its size, and everything that lost its place."""
+    """Log what was built: its size, everything that lost its place, and what was recalled."""
     _log.info(
         "context built: %d of %d tokens",
         receipt.total_tokens,
@@ -321,5 +321,8 @@ def _report(receipt: Receipt) -> None:
             Redacted(item.reason),
             extra={"layer": item.layer, "tokens": item.tokens},
         )
+    for item in receipt.kept:
+        if item.source == "recall":
+            _log.info("recalled %s, %d tokens", Redacted(item.title), item.tokens)
     if receipt.over_limit:
         _log.warning("the context has %d tokens and the limit is %d", receipt.total_tokens, receipt.limit)
