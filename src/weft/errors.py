@@ -8,7 +8,8 @@
     ├── WorkspaceError           the workspace directory is missing or is not one
     ├── StoreError               what lasts could not be read or written
     │   ├── LimitExceeded        a block would grow past its limit
-    │   └── UnknownName          nothing that is kept has this name
+    │   ├── UnknownName          nothing that is kept has this name
+    │   └── WrongPath            a file or a folder that was named is not the right one
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     │   └── Unauthorized         the sender may not write to this assistant at all
     ├── ProviderError            a model could not be asked, or gave no usable answer
@@ -93,6 +94,12 @@ class LimitExceeded(StoreError):
 
 class UnknownName(StoreError):
     """Nothing that is kept has this name."""
+
+    exit_code = 2
+
+
+class WrongPath(StoreError):
+    """A file or a folder that the caller named is not one that this can be done with."""
 
     exit_code = 2
 
