@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # loading `typing` is half of the time until Ctrl-C is handled (`__main__.py`)
+    from typing import Any
 
 
 @cache

@@ -1,5 +1,15 @@
-"""`python -m weft` is `weft`."""
+"""The program `weft`, which is also `python -m weft`."""
 
-from weft.cli.main import main
+from importlib import import_module
 
-main()
+from weft.cli.interrupt import end_on_interrupt
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C ends it quietly, also while it is still being imported."""
+    end_on_interrupt()
+    import_module("weft.cli.main").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,8 @@
     ├── StoreError               what lasts could not be read or written
     │   ├── LimitExceeded        a block would grow past its limit
     │   ├── InvalidEdit          a value, a verb or a schema that a block cannot have
-    │   └── UnknownName          nothing that is kept has this name
+    │   ├── UnknownName          nothing that is kept has this name
+    │   └── WrongPath            a file or a folder that was named is not the right one
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
     │   └── Unauthorized         the sender may not write to this assistant at all
     ├── ProviderError            a model could not be asked, or gave no usable answer
@@ -28,9 +29,14 @@ from difflib import get_close_matches
 
 
 class WeftError(Exception):
-    """The base of all errors of Weft."""
+    """The base of all errors of Weft.
+
+    `log_text` is what the log of a server may say: our own words and a status, and no text of a person, a
+    model or a vendor. Without it, the log has only the type of the error.
+    """
 
     exit_code = 1
+    log_text = ""
 
 
 class ConfigError(WeftError):
@@ -103,6 +109,12 @@ class UnknownName(StoreError):
     exit_code = 2
 
 
+class WrongPath(StoreError):
+    """A file or a folder that the caller named is not one that this can be done with."""
+
+    exit_code = 2
+
+
 class PermissionDenied(WeftError):
     """A write was refused."""
 
@@ -117,12 +129,16 @@ class Unauthorized(PermissionDenied):
 class ProviderError(WeftError):
     """A model could not be asked, or gave no usable answer."""
 
+    def __init__(self, sentence: str, *, log_text: str = "") -> None:
+        super().__init__(sentence)
+        self.log_text = log_text
+
 
 class RequestTooLong(ProviderError):
     """A server refused a request because of its length; `window` is what it reads, if it says so."""
 
-    def __init__(self, sentence: str, *, window: int | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, sentence: str, *, window: int | None = None, log_text: str = "") -> None:
+        super().__init__(sentence, log_text=log_text)
         self.window = window
 
 
@@ -137,9 +153,15 @@ class ChannelError(WeftError):
     """
 
     def __init__(
-        self, sentence: str, *, retry: float | None = None, arrived: int = 0, doubtful: bool = False
+        self,
+        sentence: str,
+        *,
+        retry: float | None = None,
+        arrived: int = 0,
+        doubtful: bool = False,
+        log_text: str = "",
     ) -> None:
-        self.retry, self.arrived, self.doubtful = retry, arrived, doubtful
+        self.retry, self.arrived, self.doubtful, self.log_text = retry, arrived, doubtful, log_text
         super().__init__(sentence)
 
 
@@ -155,6 +177,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 _EXTRAS = {
     "fastapi": "serve",
+    "markdown_it": "telegram",
     "mcp": "mcp",
     "pydantic": "serve",
     "starlette": "serve",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 import pytest
 
 import weft
-from programs import environ, run_weft
+from programs import environ, run_weft, start_server
+from weft.config import Config
+from weft.models import make_provider
+from weft.providers.http import HttpProvider
 from weft.testing import LoopbackVendor, Refusal
 from weft.wire import violations
 
@@ -47,7 +51,7 @@ def test_the_window_of_an_unknown_model_comes_from_its_server(tmp_path: Path, pa
         env = {"OPENAI_BASE_URL": f"{server.url}/v1"}
         built = receipt(tmp_path, "-m", "qwen3-32b", "hi", env=env)
 
-    assert (built["window"], built["address"]) == (40_960, server.url)
+    assert (built["window"], built["address"]) == (40_960, f"{server.url}/v1")
     assert not any("assumed" in note for note in built["warnings"])
 
 
@@ -152,12 +156,12 @@ def test_a_provider_of_ones_own_needs_a_table_and_no_key(tmp_path: Path) -> None
         as_json = run(tmp_path, "models", "--json")
 
     assert (done.returncode, done.stdout) == (0, "From the shelf.\n"), done.stderr
-    assert f"asked lmstudio (qwen3-32b) at {server.url}: it was asked for" in done.stderr
+    assert f"asked lmstudio (qwen3-32b) at {server.url}/v1: it was asked for" in done.stderr
     (request,) = server.requests
     assert (request.payload["model"], "authorization" in request.headers) == ("qwen3-32b", False)
     assert listing.returncode == 0
     assert "lmstudio:qwen3-32b  reads 40,960 tokens" in listing.stdout
-    assert "gone at http://127.0.0.1:1 does not answer" in listing.stdout
+    assert "gone at http://127.0.0.1:1/v1 cannot be used: it cannot be reached" in listing.stdout
     rows = {row["provider"]: row for row in json.loads(as_json.stdout)}
     assert rows["lmstudio"]["models"][1] == {"id": "tiny", "window": 2_048}
     assert rows["gone"]["problem"]
@@ -177,7 +181,33 @@ def test_only_an_address_in_the_environment_is_used_and_the_only_model_taken(tmp
         done = run(tmp_path, "ask", "--receipt", "hi", env={"OPENAI_BASE_URL": f"{server.url}/v1"})
 
     assert done.returncode == 0, done.stderr
-    assert f"asked openai (alone) at {server.url}: OPENAI_BASE_URL is set" in done.stderr
+    assert f"asked openai (alone) at {server.url}/v1: OPENAI_BASE_URL is set" in done.stderr
+
+
+def test_a_server_and_status_name_the_model_that_is_really_asked(tmp_path: Path) -> None:
+    with LoopbackVendor("openai", pages={"/v1/models": {"data": [{"id": "alone"}]}}) as vendor:
+        env = {"OPENAI_BASE_URL": f"{vendor.url}/v1", "OLLAMA_HOST": "127.0.0.1:1"}
+        status = run_weft(environ(tmp_path, **env), "chat", stdin="/status\n").stdout
+        server = start_server(environ(tmp_path, **env), "--port", "0")
+        assert server.stderr is not None
+        said = next(line for line in server.stderr if "answers" in line)
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=60)
+
+    assert f"openai answers with `alone` at {vendor.url}/v1: OPENAI_BASE_URL is set" in status
+    assert said == f"weft: openai answers (alone at {vendor.url}/v1): OPENAI_BASE_URL is set\n"
+
+
+async def test_a_server_that_was_not_running_is_asked_again_for_its_model() -> None:
+    provider = make_provider("openai", Config(), {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
+    assert isinstance(provider, HttpProvider)
+    before = await provider.describe()
+    with LoopbackVendor("openai", pages={"/v1/models": {"data": [{"id": "alone"}]}}) as vendor:
+        provider._url = f"{vendor.url}/v1"
+        after = await provider.describe()
+    await provider.close()
+
+    assert (before.id == "alone", after.id) == (False, "alone")
 
 
 def test_an_address_without_its_usual_end_is_diagnosed(tmp_path: Path) -> None:
@@ -212,11 +242,27 @@ def test_doctor_really_asks(tmp_path: Path) -> None:
         wrong = run(tmp_path, "doctor", env=env | {"WEFT_MODEL": "qwen3-23b"}).stdout
     gone = run(tmp_path, "doctor", env={"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": "k"})
 
-    assert f"openai at {server.url} answers in " in well
+    assert f"openai at {server.url}/v1 answers in " in well
     assert "ms with 2 models: OPENAI_API_KEY is set" in well
     assert "has no model 'qwen3-23b'" in wrong
     assert "did you mean 'qwen3-32b'" in wrong
-    assert "openai at http://127.0.0.1:1 does not answer" in gone.stdout
+    assert "openai at http://127.0.0.1:1/v1 cannot be used: it cannot be reached" in gone.stdout
+
+
+def test_doctor_and_models_say_what_is_wrong_with_a_server_that_answers(tmp_path: Path) -> None:
+    pages = {"/v1/models": LISTED}
+    closed = {"/v1/models": Refusal(401, "no such key")}
+    with LoopbackVendor("openai", pages=pages) as server, LoopbackVendor("openai", pages=closed) as keyed:
+        without_end = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+        address = run(tmp_path, "doctor", env=without_end).stdout
+        refused = {"OPENAI_BASE_URL": f"{keyed.url}/v1", "OPENAI_API_KEY": "wrong"}
+        key, listing = (run(tmp_path, command, env=refused).stdout for command in ("doctor", "models"))
+
+    assert f"Its address may have to end with /v1: {server.url}/v1" in address
+    problem = f"openai at {keyed.url}/v1 cannot be used: openai did not accept the key: check OPENAI_API_KEY"
+    assert problem in key
+    assert problem in listing
+    assert "does not answer" not in key + listing
 
 
 async def test_a_program_asks_the_model_that_its_context_was_built_for() -> None:

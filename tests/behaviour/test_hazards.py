@@ -108,7 +108,7 @@ async def test_a_terminal_gets_no_control_characters_from_outside(tmp_path: Path
 
     assert context.receipt is not None
     show_receipt(context.receipt, terminal)
-    await show_answer(provider.stream(context), terminal, Console(file=io.StringIO()))
+    await show_answer(provider.stream(context), terminal, Console(file=io.StringIO()), waiting="a")
 
     assert "\x1b]0;" not in screen.getvalue()
     assert "\x07" not in screen.getvalue()

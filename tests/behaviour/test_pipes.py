@@ -154,6 +154,29 @@ class SlowVendor(LoopbackVendor):
             self.is_done.set()
 
 
+INTERRUPTING = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPTED_IMPORT"]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize("module", ["weft.cli.main", "typer", "weft.errors", "weft.cli.ask", "weft.compose"])
+def test_ctrl_c_while_the_program_is_imported_ends_it_without_a_word(tmp_path: Path, module: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTING, "utf-8")
+    around = environ(tmp_path / "home", INTERRUPTED_IMPORT=module)
+    around["PYTHONPATH"] = os.pathsep.join(filter(None, (str(tmp_path), around.get("PYTHONPATH"))))
+
+    done = run_weft(around, "ask", "-p", "scripted", "hi")
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
 def test_a_signal_stops_the_answer_and_what_was_said_is_kept(tmp_path: Path, number: int) -> None:
     with SlowVendor() as vendor:

@@ -191,8 +191,15 @@ async def test_a_model_without_tools_remembers_by_rule_and_says_so(tmp_path: Pat
 
     reply = await app.ask("remember that I live in Lisbon", session="one")
     await app.ask("Where do I live?", session="two")
+    store = await app.store.get()
+    authors = [version.author for version in await store.memory.block_history("weft", "notes")]
+    labels = [info.label for info in await store.memory.list_blocks("weft")]
     await app.close()
 
+    assert (authors, labels) == (["system", "owner (asked to remember)"], ["human", "persona", "notes"])
+    shown = provider.requests[-1].to_prompt_string()
+    assert "[SYSTEM]: owner (asked to remember) changed the block 'notes'" in shown
+    assert "[YOU]" not in shown
     assert reply.notice == "Remembered in notes: I live in Lisbon (/undo takes it back)"
     assert "I live in Lisbon" in provider.requests[-1].system_prompt
 

@@ -26,9 +26,9 @@ RECEIPT = Receipt(
 )
 
 
-def shown(width: int) -> str:
+def shown(width: int, receipt: Receipt = RECEIPT) -> str:
     out = Console(file=io.StringIO(), width=width, color_system=None)
-    show_receipt(RECEIPT, out)
+    show_receipt(receipt, out)
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
 
@@ -41,6 +41,23 @@ def test_a_receipt_keeps_its_numbers_and_names_however_narrow_it_is(width: int) 
         assert word in text
     assert ("█" in text) is (width >= 80)
     assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", range(20, 51))
+def test_a_long_list_of_titles_costs_no_number_in_a_narrow_terminal(width: int) -> None:
+    items = [item("skills", f"a-skill-with-a-long-name-{n}", 1_111) for n in range(10)]
+    items += [item("instructions", "SOUL.md", 222), item("a_layer_of_a_plugin_with_a_name", "x", 33)]
+    items += [item("history", "messages-1-to-40-of-the-session", 98_765, kept=False)]
+
+    text = shown(width, Receipt(items=tuple(items), limit=120_000, recipe="weft"))
+
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert " 11,110" in lines["skills"]
+    assert lines["skills"].endswith(("…", "11,110"))
+    assert " 222" in lines["instructions"]
+    assert any(line.startswith("a_layer") and " 33" in line for line in lines.values())
+    assert "98,765" in text
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_a_bar_is_the_share_of_the_limit() -> None:

@@ -108,6 +108,16 @@ def test_a_question_sees_nothing_of_earlier_ones_and_omega_nothing_of_memory(tmp
     ]
 
 
+def test_the_owner_is_one_person_also_in_ask(tmp_path: Path) -> None:
+    around = environ(tmp_path, WEFT_PROVIDER="scripted")
+    run_weft(around, "ask", "hi")
+    run_weft(around, "chat", stdin="hi\n")
+
+    people = json.loads(run_weft(around, "people", "list", "--json").stdout)
+
+    assert people == [{"name": "owner", "senders": ["ask:owner", "terminal:owner"], "facts": 0}]
+
+
 def test_a_question_is_never_learned_from_or_recalled(tmp_path: Path) -> None:
     with LoopbackVendor("openai", ["fine"] * 3) as vendor:
         ask(tmp_path, vendor, "The heron is called Ada.")

@@ -12,6 +12,8 @@ import pytest
 
 from programs import environ, run_weft
 from weft.cli.main import COMMANDS
+from weft.providers.choose import NAMES
+from weft.types.recipe import packaged
 
 START_FILE = {"bash": ".bashrc", "zsh": ".zshrc"}
 
@@ -42,7 +44,7 @@ class ShellAtTerminal:
         seen = b""
         while wanted.encode() not in seen:
             assert select.select([self._ours], [], [], 30)[0], seen
-            seen += os.read(self._ours, 65536)
+            seen += os.read(self._ours, 65536).replace(b"\a", b"")  # a bell: nothing fits
 
     def close(self) -> None:
         self._child.kill()
@@ -63,25 +65,67 @@ def test_a_shell_completes_commands_subcommands_and_options(name: str, tmp_path:
         shell.close()
 
 
-def test_fish_completes_them_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", START_FILE)
+def test_a_shell_completes_values_and_files_only_where_one_fits(name: str, tmp_path: Path) -> None:
+    (tmp_path / "bananas.txt").write_text("x", "utf-8")
+    shell = ShellAtTerminal(name, tmp_path)
+    try:
+        shell.type("", "ready")
+        shell.type("weft completion z\t", "sh")
+        shell.type("\x15weft completion \t\t", "fish")
+        shell.type("\x15weft tools enable fe\t", "tch")
+        shell.type("\x15weft docs gloss\t", "ary")
+        shell.type("\x15weft recipes show mini\t", "claw")
+        shell.type("\x15weft ask -p scr\t", "ipted")
+        shell.type("\x15weft chat --provider ant\t", "hropic")
+        shell.type("\x15weft ask hello -r om\t", "ega")
+        shell.type("\x15weft ask -f ban\t", "anas.txt")
+        shell.type("\x15weft recipes show ban\t", "anas.txt")
+        shell.type("\x15weft sessions export abc ban\t", "anas.txt")
+        shell.type("\x15weft docs ban\tX", "banX")
+        shell.type("\x15weft sessions export ban\tX", "banX")
+    finally:
+        shell.close()
+
+
+def fish(home: Path, *lines: str) -> list[list[str]]:
+    """Return what fish offers at the end of each line."""
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed here")
-    (tmp_path / "weft.fish").write_text(run_weft(environ(tmp_path), "completion", "fish").stdout, "utf-8")
-    lines = ("weft sess", "weft sessions ren", "weft memory search --mo")
-    command = "; ".join(["source weft.fish", *(f"complete -C '{line}'" for line in lines)])
-
+    (home / "weft.fish").write_text(run_weft(environ(home), "completion", "fish").stdout, "utf-8")
+    command = "; echo ==; ".join(["source weft.fish", *(f"complete -C '{line}'" for line in lines)])
     done = subprocess.run(
         ["fish", "-c", command],
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-        cwd=tmp_path,
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+    assert done.stderr == ""
+    return [part.split() for part in done.stdout.split("==")[1:]]
 
-    assert done.stdout.split() == ["sessions", "rename", "--mode"]
+
+def test_fish_completes_them_too(tmp_path: Path) -> None:
+    (tmp_path / "bananas.txt").write_text("x", "utf-8")
+    offered = {
+        "weft sess": ["sessions"],
+        "weft sessions ren": ["rename"],
+        "weft memory search --mo": ["--mode"],
+        "weft completion ": ["bash", "fish", "zsh"],
+        "weft tools enable ": ["fetch", "files"],
+        "weft docs gloss": ["glossary"],
+        "weft recipes show ": sorted(packaged()),
+        "weft ask -p ": sorted(NAMES),
+        "weft ask hello -r om": ["omega"],
+        "weft ask -f ban": ["bananas.txt"],
+        "weft docs ban": [],
+        "weft ask ban": [],
+    }
+
+    assert fish(tmp_path, *offered) == list(offered.values())
 
 
 def test_every_command_is_in_every_script(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from programs import environ, run_weft
+from weft.channels.telegram_settings import TelegramSettings
 from weft.cli.docs import list_pages
+from weft.cli.doctor import _extras
+from weft.config import Config, SearchSettings
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -108,6 +111,23 @@ def test_a_missing_extra_is_one_sentence_with_the_command(tmp_path: Path, comman
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert f"pip install 'weft[{extra}]'." in done.stderr
+
+
+def test_doctor_names_the_extra_that_a_setting_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    telegram = TelegramSettings(token="t")  # noqa: S106 - no real one
+    config = Config(telegram=telegram, search=SearchSettings(embedder="wordllama"))
+    assert list(_extras(config)) == []
+
+    monkeypatch.setattr("weft.cli.doctor.find_spec", lambda name: None)
+    monkeypatch.setattr("weft.recall.wordllama.util.find_spec", lambda name: None)
+    findings = list(_extras(config))
+
+    assert [finding.level for finding in findings] == ["bad", "bad"]
+    assert [finding.remedy for finding in findings] == [
+        "pip install 'weft[meaning]'",
+        "pip install 'weft[telegram]'",
+    ]
+    assert list(_extras(Config())) == []
 
 
 def test_every_page_of_the_docs_is_in_the_wheel_and_has_a_name_of_its_own() -> None:

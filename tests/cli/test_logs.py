@@ -15,6 +15,7 @@ import weft
 from weft.cli.logs import log_to_stderr
 from weft.config import LogSettings
 from weft.gateway.background import learn_from
+from weft.testing import LoopbackVendor, Refusal
 from weft.types.envelope import Inbound
 from weft.types.redacted import Content, Redacted
 from wired import Wire, gateway, said
@@ -37,7 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Logging as `weft serve` has it, into a text; as it was before at the end."""
-    names = ("", "weft", "weft.turn.build", "weft.workspace.skills")
+    names = ("", "weft", "weft.turn.build", "weft.turn.run", "weft.workspace.skills")
     levels = {name: logging.getLogger(name).level for name in names}
     monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr(logging, "raiseExceptions", True)
@@ -295,6 +296,56 @@ def test_of_other_packages_only_their_own_words_are_told_and_only_warnings(logs:
         "…",
         "…",
     ]
+
+
+async def test_a_refusal_of_the_model_is_told_with_status_and_code_and_no_word_of_the_message(
+    logs: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = {"message": f"cannot read {WORD}", "type": "server_error", "code": None}
+    named = Refusal(500, json.dumps({"error": error}).encode(), 0.01)
+    told = logs(format="json")
+    with LoopbackVendor(
+        "openai", [named, Refusal(503, f"busy with {WORD}", 0.01), Refusal(400, WORD)]
+    ) as server:
+        for name, value in server.environ.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("WEFT_MODEL", "gpt-4o")
+        app = await weft.connect(provider="openai")
+        with pytest.raises(weft.ProviderError, match=WORD):
+            await app.ask(f"what is {WORD}?", session="s")
+        await app.close()
+
+    retries = [line["event"].partition(": ")[2] for line in lines(told) if "Trying" in line["event"]]
+    assert retries == [
+        "openai is busy or failed (500): server_error.",
+        "openai is busy or failed (503): Service Unavailable.",
+    ]
+    [ended] = about(told, "turn ended")
+    assert ended["reason"] == "openai refused the request (400): Bad Request."
+    assert WORD not in told.getvalue()
+
+
+async def test_learning_that_is_put_off_says_why_and_until_when(logs: Start) -> None:
+    told = logs(format="json")
+    provider = weft.ScriptedProvider(["Hello.", ""])
+    app = await weft.connect(provider=provider)
+    await app.ask("hi", session="s")
+    [session] = await (await app.store.get()).sessions.list()
+    await learn_from(app.engine, session)
+    await app.close()
+
+    sentence = "The model answered nothing when it was asked for a summary."
+    assert about(told, f"a conversation is learned from later, in 1 minute: {sentence}")
+
+
+def test_an_error_of_a_private_type_goes_by_its_public_name(logs: Start) -> None:
+    class _Hidden(weft.StoreError):
+        pass
+
+    told = logs(format="json")
+    logging.getLogger("weft.test").warning("it failed: %s", _Hidden(WORD))
+
+    assert [line["event"] for line in lines(told)] == ["it failed: StoreError"]
 
 
 def test_what_only_some_may_read_is_marked_and_shown_where_it_is_asked_for(logs: Start) -> None:

@@ -68,7 +68,7 @@ async def test_a_program_that_starts_it_reads_and_writes_over_stdio(home: Path, 
     label = f"boat-{mode}"
     server = StdioServerParameters(command=sys.executable, args=["-m", "weft", "mcp"], env=environment(home))
     async with Client(server, mode=mode) as client:
-        assert len((await client.list_tools()).tools) == 12
+        assert len((await client.list_tools()).tools) == 14
         await client.call_tool("write_block", {"label": label, "text": f"The boat is Marlin {mode}."})
         await client.call_tool("append_block", {"label": label, "text": "It is blue."})
         found = await client.call_tool("search", {"query": f"marlin {mode}"})
@@ -110,7 +110,7 @@ async def test_with_a_token_only_who_knows_it_is_served(urls: Callable[[bool], s
         httpx2.AsyncClient(headers=known) as http,
         Client(streamable_http_client(urls(True), http_client=http)) as client,
     ):
-        assert len((await client.list_tools()).tools) == 12
+        assert len((await client.list_tools()).tools) == 14
 
     wrong: list[dict[str, str]] = [
         {},

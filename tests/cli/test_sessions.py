@@ -114,7 +114,7 @@ def test_a_damaged_file_is_named_and_left_and_the_others_come_in(tmp_path: Path)
     done = _run(tmp_path / "home", "sessions", "import", *files)
     again = _run(tmp_path / "home", "sessions", "import", files[2])
 
-    assert (done.returncode, done.stdout) == (1, "telegram_2: 1 messages\n")
+    assert (done.returncode, done.stdout) == (2, "telegram_2: 1 messages\n")
     assert "telegram_1 is damaged" in done.stderr
     assert "gone.json cannot be read" in done.stderr
     assert (tmp_path / "telegram_1.json").read_text("utf-8") == '{"messages": [{"role"'
@@ -134,7 +134,7 @@ def test_everything_goes_into_a_folder_and_back(tmp_path: Path) -> None:
     assert (out["sessions"], out["messages"]) == (1, 2)
     assert "2 messages" in back.stdout
     assert _run(tmp_path / "b", "sessions", "show", session).stdout.startswith("[user]\nWhere is the marlin?")
-    assert (twice.returncode, taken.returncode) == (1, 1)
+    assert (twice.returncode, taken.returncode) == (1, 2)
     assert "import into a new one" in twice.stderr
     assert "name a new folder" in taken.stderr
 

@@ -22,6 +22,11 @@ from programs import environ, run_weft
         (("tasks", "cancel", "zzz"), "No task of yours begins with 'zzz'"),
         (("tasks", "add", " "), "The task is empty"),
         (("tasks", "add", "sail", "--for", "bogus"), "'bogus' is nobody"),
+        (("pair", "nope"), "No one waits with this code"),
+        (("import", "/nonexist"), "/nonexist is no folder that Weft exported"),
+        (("export", "/dev/null"), "There is something in /dev/null already"),
+        (("export", "/"), "There is something in / already"),
+        (("sessions", "import", "/nonexist"), "/nonexist cannot be read: No such file or directory."),
         (("recipes", "validate", "."), "is a folder: name the TOML file of a recipe."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -49,7 +54,7 @@ def test_a_file_that_is_no_session_is_called_that(tmp_path: Path) -> None:
 
     done = run_weft(environ(tmp_path), "sessions", "import", str(tmp_path / "README.md"))
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "README is no session file: `weft sessions export` writes one." in done.stderr
 
 

@@ -1,11 +1,14 @@
 """The tools of `files`: what is in the folders can be used, and nothing else."""
 
+import io
 import os
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import weft
+from weft.channels.chat import show
 from weft.config import Config, ToolSettings
 from weft.errors import ToolError
 from weft.tools.files import MAX_BYTES, FileTools, FileToolSettings
@@ -109,6 +112,22 @@ async def test_a_write_is_shown_as_a_diff_and_done_when_the_person_agrees(
     assert (folder / "new" / "trip.md").read_text("utf-8") == "Sagres\n"
     assert "-The boat leaves at six.\n+The boat leaves at seven.\n" in person.questions[0]
     assert "+Sagres" in person.questions[1]
+
+
+async def test_a_person_sees_each_line_of_a_change_on_a_line_of_its_own(
+    tools: FileTools, folder: Path
+) -> None:
+    person = Person(agrees=True)
+    text = "# Trip\nBring a hat.\n```sh\nls\n```\n* and shoes\n"
+    await tools.write_file("__plan__.md", text, Caller(ask=person.ask))
+
+    out = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=200)
+    show(person.questions[0], out)
+    lines = [line.strip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[0] == f"May I make the file {folder / '__plan__.md'}?"
+    assert [line for line in lines if line.startswith("+")] == ["+++ after"] + [
+        f"+{line}" for line in text.splitlines()
+    ]
 
 
 async def test_nothing_is_written_where_nobody_agrees_or_can_be_asked(tools: FileTools, folder: Path) -> None:

@@ -22,11 +22,13 @@ from weft.errors import ChannelError
 from weft.gateway.channel import Submit
 from weft.gateway.waiting import pause, unless
 from weft.types.envelope import Inbound, Outbound
+from weft.types.redacted import Redacted
 
 _log = logging.getLogger(__name__)
 _WANTED = json.dumps(["message", "edited_message", "callback_query"])
 _REFUSED = "Telegram does not accept the token: check `telegram.token`."
 _LATER = "Telegram cannot be reached: the answer is sent later."
+_DOUBTFUL = "Telegram got the answer and did not confirm it."
 _MAX_WAIT_SECONDS = 60.0
 _PATIENCE_SECONDS = 300.0
 """How long an answer waits for Telegram's rate limits before it goes back to the outbox."""
@@ -101,7 +103,7 @@ class Telegram:
         except _ApiError as error:
             if error.status != 400:
                 raise _failure(error, arrived=number) from error
-            _log.warning("Telegram did not take the formatting of an answer: %s", error.description)
+            _log.warning("Telegram did not take the formatting of an answer: %s", Redacted(error.description))
             await self._deliver({"chat_id": chat, "text": plain}, arrived=number)
 
     async def typing(self, conversation: str) -> None:
@@ -153,7 +155,7 @@ class Telegram:
         try:
             await self._call(method, fields)
         except _ApiError as error:
-            _log.info("Telegram did not do %s: %s", method, error.description)
+            _log.info("Telegram did not do %s: %s", method, Redacted(error.description))
 
     async def _patiently(self, fields: Mapping[str, object]) -> None:
         """Send a message, and wait where Telegram says to."""
@@ -178,14 +180,15 @@ class Telegram:
 def _failure(error: _ApiError, *, arrived: int) -> ChannelError:
     """Translate a failure: some pass, some never will, and some leave it open whether the message arrived."""
     if error.retry_seconds:
-        return ChannelError(_LATER, retry=error.retry_seconds, arrived=arrived)
+        return ChannelError(_LATER, retry=error.retry_seconds, arrived=arrived, log_text=_LATER)
     if error.status == 401:
-        return ChannelError(_REFUSED)
+        return ChannelError(_REFUSED, log_text=_REFUSED)
     if 400 <= error.status < 500:
-        return ChannelError(f"Telegram refuses to deliver this: {error.description}.")
+        refusal = "Telegram refuses to deliver this"
+        return ChannelError(f"{refusal}: {error.description}.", log_text=f"{refusal} ({error.status}).")
     if error.doubtful:
-        return ChannelError("Telegram got the answer and did not confirm it.", doubtful=True)
-    return ChannelError(_LATER, retry=5.0, arrived=arrived)
+        return ChannelError(_DOUBTFUL, doubtful=True, log_text=_DOUBTFUL)
+    return ChannelError(_LATER, retry=5.0, arrived=arrived, log_text=_LATER)
 
 
 def read(update: Mapping[str, Any]) -> Inbound | None:

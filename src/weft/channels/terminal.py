@@ -7,11 +7,11 @@ from contextlib import aclosing
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from weft.types.escape import printable
+from weft.types.escape import one_line, printable
 from weft.types.receipt import Receipt, ReceiptItem
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta
 
@@ -38,31 +38,35 @@ _NARROW = 80
 """Below this width a receipt has no bars, so that its numbers and names have room."""
 
 
-async def show_answer(events: AsyncGenerator[Event], out: Console, err: Console) -> Reply | None:
-    """Write the answer as it comes. A bar on stderr shows how far the model has read.
+async def show_answer(
+    events: AsyncGenerator[Event], out: Console, err: Console, *, waiting: str
+) -> Reply | None:
+    """Write the answer as it comes. A bar on stderr says what is `waiting`, and how far the model has read.
 
     If nobody reads the output any more, the model is stopped too.
     """
     reply: Reply | None = None
-    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn())
-    progress = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30))
+    progress = Progress(*columns, console=err, transient=True, disable=not err.is_interactive)
     async with aclosing(events):
         with progress:
-            task = progress.add_task("loading the model", total=None)
+            task = progress.add_task(escape(printable(waiting)), total=None)
             async for event in events:
                 match event:
                     case Reading(done, total):
-                        progress.update(task, description="reading tokens", completed=done, total=total)
+                        what = f"reading {done:,} of {total:,} tokens"
+                        progress.update(task, description=what, completed=done, total=total)
                     case TextDelta(text):
                         progress.stop()
                         out.file.write(printable(text) if out.is_terminal else text)
                         out.file.flush()
                     case Done(reply):
                         progress.stop()
+                        if reply.text.strip() and not reply.text.endswith("\n"):
+                            out.file.write("\n")  # now, before a line of the log ends the turn
+                        out.file.flush()
     if reply is not None and not reply.text.strip():
         err.print("weft: The model gave an empty answer: ask again, or choose another model.", soft_wrap=True)
-    elif reply is not None and not reply.text.endswith("\n"):
-        out.file.write("\n")
     if reply is not None and reply.notice:
         show_notice(reply.notice, err)
     return reply
@@ -76,7 +80,7 @@ def show_notice(text: str, out: Console) -> None:
 def show_receipt(receipt: Receipt, out: Console) -> None:
     """Print a receipt: a bar per layer, what was left out and why, and who was asked."""
     out.print(_headline(receipt))
-    out.print(_layers(receipt, out.width))
+    out.print(_layers(receipt, out.width), no_wrap=True, overflow="ignore")
     if receipt.dropped:
         out.print(_dropped(receipt.dropped))
     for error in receipt.errors:
@@ -105,23 +109,34 @@ def _headline(receipt: Receipt) -> Text:
     return line
 
 
-def _layers(receipt: Receipt, width: int) -> Table:
-    """Make one row per layer: a bar of its share of the limit where there is room, its tokens, its titles."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
-    has_bar, by_layer = width >= _NARROW, receipt.by_layer
-    table.add_column(no_wrap=True, min_width=max(map(len, by_layer), default=0))
-    if has_bar:
-        table.add_column(no_wrap=True, min_width=_BAR_WIDTH)
-    numbers = [len(f"{tokens:,}") for tokens in by_layer.values()]
-    table.add_column(justify="right", no_wrap=True, min_width=max(numbers, default=0))
-    table.add_column(ratio=1, overflow="ellipsis", no_wrap=True)
+def _layers(receipt: Receipt, width: int) -> Text:
+    """Make one line per layer: a bar of its share of the limit where there is room, its tokens, its titles.
+
+    The numbers are always there; a name or a list of titles that has no room ends with an ellipsis.
+    """
+    by_layer = receipt.by_layer
+    number_width = max((len(f"{tokens:,}") for tokens in by_layer.values()), default=0)
+    name_width = min(max(map(len, by_layer), default=0), width - number_width - 1)
+    lines = []
     for layer, tokens in by_layer.items():
-        colour = LAYER_COLOURS.get(layer, "white")
-        filled = min(round(tokens / (receipt.limit or tokens or 1) * _BAR_WIDTH), _BAR_WIDTH)
-        bar = Text("█" * filled, style=colour) + Text("░" * (_BAR_WIDTH - filled), style="dim")
-        titles = Text(printable(", ".join(i.title for i in receipt.kept if i.layer == layer)), style="dim")
-        table.add_row(Text(layer, style=colour), *((bar,) if has_bar else ()), f"{tokens:,}", titles)
-    return table
+        name = Text(printable(layer), style=LAYER_COLOURS.get(layer, "white"))
+        name.truncate(name_width, overflow="ellipsis", pad=True)
+        bar = _bar(tokens, receipt.limit, layer) if width >= _NARROW else ""
+        line = Text.assemble(name, " ", bar, f"{tokens:>{number_width},}")
+        names = ", ".join(item.title for item in receipt.kept if item.layer == layer)
+        titles = Text(printable(one_line(names)), style="dim")
+        room = width - line.cell_len - 1
+        if titles and room > 1:
+            titles.truncate(room, overflow="ellipsis")
+            line = Text.assemble(line, " ", titles)
+        lines.append(line)
+    return Text("\n").join(lines)
+
+
+def _bar(tokens: int, limit: int, layer: str) -> Text:
+    filled = min(round(tokens / (limit or tokens or 1) * _BAR_WIDTH), _BAR_WIDTH)
+    style = LAYER_COLOURS.get(layer, "white")
+    return Text("█" * filled, style=style) + Text(f"{'░' * (_BAR_WIDTH - filled)} ", style="dim")
 
 
 def _dropped(items: tuple[ReceiptItem, ...]) -> Table:

@@ -26,6 +26,7 @@ from weft.cli.options import (
     out,
     run,
     settings,
+    waiting_for,
 )
 from weft.compose import connect
 from weft.errors import ConfigError, StoreError
@@ -72,7 +73,7 @@ def ask(
             if as_json:
                 await _print_json(events)
                 return
-            reply = await show_answer(events, out, err)
+            reply = await show_answer(events, out, err, waiting=waiting_for(assistant.engine.provider.info))
             if receipt and reply is not None and reply.receipt is not None:
                 show_receipt(reply.receipt, err)
         finally:

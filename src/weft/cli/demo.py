@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from weft.channels.terminal import show_answer, show_receipt
-from weft.cli.options import ProviderName, err, out, run, write
+from weft.cli.options import ProviderName, err, out, run, waiting_for, write
 from weft.compose import connect
 from weft.config import Config, ContextSettings
 from weft.types.message import Message
@@ -42,7 +42,9 @@ def demo(
     async def work() -> None:
         assistant = await connect(config, database=":memory:")
         try:
-            reply = await show_answer(assistant.stream(QUESTION, history=history), out, err)
+            events = assistant.stream(QUESTION, history=history)
+            waiting = waiting_for(assistant.engine.provider.info)
+            reply = await show_answer(events, out, err, waiting=waiting)
             out.print()
             if reply is not None and reply.receipt is not None:
                 show_receipt(reply.receipt, out)

@@ -18,7 +18,10 @@ _FOLDERS = ("tutorial", "guides", "reference", "explanation")
 
 @app.command()
 def docs(
-    page: Annotated[str | None, typer.Argument(metavar="PAGE", help="A name of the list.")] = None,
+    page: Annotated[
+        str | None,
+        typer.Argument(metavar="PAGE", help="A name of the list.", autocompletion=lambda: list(list_pages())),
+    ] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in its usual program.")] = False,
 ) -> None:
     """Print a page of the documentation, or open it; without a name, list the pages."""

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ import typer
 
 from weft.cli.models import Listing, list_models
 from weft.cli.options import AsJson, Workspace, out, run, safe
+from weft.compose import make_embedder
 from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
 from weft.errors import WeftError, did_you_mean
@@ -23,6 +25,7 @@ from weft.models import choose_model
 from weft.providers.choose import Choice
 from weft.providers.discover import find_listed
 from weft.providers.local import INSTALL, unavailable
+from weft.recall.wordllama import INSTALL as INSTALL_MEANING
 from weft.sources.catalogue import check_sources
 from weft.store.backend import BackupStatus
 from weft.tools.skills import SkillTools
@@ -73,6 +76,7 @@ def examine(workspace: str | None) -> Iterator[Check]:
     yield from _workspace(config)
     yield from _store(config)
     yield from _model(config)
+    yield from _extras(config)
     yield from _terminal()
 
 
@@ -178,13 +182,25 @@ def _model(config: Config) -> Iterator[Check]:
         yield Check("note", f"no offline answers: {lacks}", INSTALL)
 
 
+def _extras(config: Config) -> Iterator[Check]:
+    """Check that the packages are installed which the settings need beyond the usual ones."""
+    try:
+        make_embedder(config)
+    except WeftError as error:
+        yield Check("bad", f"`search.embedder` is set: {error}", INSTALL_MEANING)
+    has_token = bool(os.environ.get("TELEGRAM_BOT_TOKEN") or config.telegram.token)
+    if has_token and find_spec("markdown_it") is None:
+        what = "`telegram.token` is set, and a package that Telegram needs is not installed"
+        yield Check("bad", what, "pip install 'weft[telegram]'")
+
+
 def _asked(choice: Choice, listing: Listing, config: Config) -> Check:
     """Say what the chosen provider answered when it was asked for its models."""
     place = f" at {listing.address}" if listing.address else ""
     if listing.problem:
         remedy = "check its address and key; `weft models` lists who else can answer"
         return Check(
-            "bad", f"{choice.provider}{place} does not answer: {listing.problem} ({choice.why})", remedy
+            "bad", f"{choice.provider}{place} cannot be used: {listing.problem} ({choice.why})", remedy
         )
     ids = [model.id for model in listing.models]
     wanted = config.model

@@ -21,7 +21,7 @@ from weft.types.redacted import HIDDEN, Redacted
 from weft.types.secret import without_secrets
 
 _OURS = "weft"
-_DETAILS = ("weft.turn.build", "weft.workspace.skills")
+_DETAILS = ("weft.turn.build", "weft.turn.run", "weft.workspace.skills")
 """Loggers with several lines per turn: programs get them at `info`, a server only at `debug`."""
 _COMMON_KEYS = frozenset({"timestamp", "level", "logger", "event", "exception"})
 _Args = tuple[object, ...] | Mapping[str, object] | None
@@ -82,7 +82,7 @@ def _with_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     error = _error(event)
     if error is not None:
         event["exception"] = "".join(traceback.format_exception(error)).rstrip()
-    return {key: str(value.value) if isinstance(value, Redacted) else value for key, value in event.items()}
+    return {key: _whole(value) for key, value in event.items()}
 
 
 def _without_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -97,6 +97,12 @@ def _without_content(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
         for key, value in event.items()
         if key.startswith("_") or key in _COMMON_KEYS or (ours and not isinstance(value, Redacted))
     }
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, Redacted):
+        return str(value.value)
+    return str(value) if isinstance(value, BaseException) else value
 
 
 def _error(event: EventDict) -> BaseException | None:
@@ -135,10 +141,15 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 def _redacted(value: object, *, ours: bool = True) -> object:
     if isinstance(value, BaseException):
-        return type(value).__name__
+        return getattr(value, "log_text", "") or _type_name(value)
     if isinstance(value, int | float):
         return value
     return value if ours and not isinstance(value, Redacted) else HIDDEN
+
+
+def _type_name(error: BaseException) -> str:
+    """Return the type of an error; of a private type, the public one that it stands for."""
+    return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
 
 
 def _places(error: BaseException, seen: set[int]) -> Iterator[str]:

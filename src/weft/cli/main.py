@@ -17,6 +17,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from weft.cli.interrupt import CODE as INTERRUPTED
+from weft.cli.interrupt import raise_on_interrupt
 from weft.errors import WeftError, did_you_mean, missing_package
 from weft.types.escape import printable
 
@@ -63,6 +65,7 @@ class LazyGroup(TyperGroup):
         command = import_module(f"weft.cli.{module}").app
         gc.freeze()
         gc.enable()
+        raise_on_interrupt()
         command.rich_markup_mode = None  # plain help, in which a flag does not look like a value
         return typer.main.get_command(command)
 
@@ -135,6 +138,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    code = _exit_code()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of the interpreter has nothing to say
+    for stream in (sys.stdout, sys.stderr):
+        _abandon_unless_flushed(stream)
+    sys.exit(code)
+
+
+def _exit_code() -> int:
     try:
         code = _run()
         sys.stdout.flush()
@@ -142,14 +153,13 @@ def main() -> None:
         code = _complain(str(error), error.exit_code)
     except ModuleNotFoundError as error:
         code = _complain(missing_package(error), 1)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE  # nobody reads any more: say nothing
     except OSError as error:
         code = _complain_of_output(error)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of the interpreter has nothing to say
-    for stream in (sys.stdout, sys.stderr):
-        _abandon_unless_flushed(stream)
-    sys.exit(code)
+    return code
 
 
 def _run() -> int:
@@ -159,8 +169,6 @@ def _run() -> int:
         if isinstance(error.__context__, BrokenPipeError):  # typer makes an exit code 1 of it
             raise error.__context__ from None
         return error.code if isinstance(error.code, int) else 0
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     return 0
 
 

@@ -41,7 +41,7 @@ class Listing:
 def models(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List the models that can answer; install the embedded one.
 
-    A provider that does not answer is a line of the list, not a failure.
+    A provider that cannot be used is a line of the list, not a failure.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -108,7 +108,7 @@ def _show(listing: Listing) -> None:
     place = f" at {listing.address}" if listing.address else ""
     head = f"[bold]{safe(listing.provider)}[/]{safe(place)}"
     if listing.problem:
-        out.print(f"{head} [yellow]does not answer[/]: {safe(listing.problem)}", soft_wrap=True)
+        out.print(f"{head} [yellow]cannot be used[/]: {safe(listing.problem)}", soft_wrap=True)
         return
     took = f", {listing.seconds * 1000:.0f} ms" if listing.address else ""
     count = f"{len(listing.models)} {'model' if len(listing.models) == 1 else 'models'}"

@@ -23,8 +23,10 @@ from weft.errors import StoreError
 from weft.gateway.sanitize import clean
 from weft.models import stand_in_note, with_named_provider
 from weft.private_files import write_private
+from weft.providers.choose import NAMES
 from weft.types.escape import fenced, printable
 from weft.types.limits import ModelInfo
+from weft.types.recipe import packaged
 from weft.types.request import Caller
 
 T = TypeVar("T")
@@ -38,9 +40,15 @@ Text = Annotated[
     ),
 ]
 RecipeName = Annotated[
-    str | None, typer.Option("--recipe", "-r", metavar="NAME|FILE", help="The recipe to build with.")
+    str | None,
+    typer.Option(
+        "--recipe", "-r", metavar="NAME|FILE", help="The recipe to build with.", autocompletion=packaged
+    ),
 ]
-ProviderName = Annotated[str | None, typer.Option("--provider", "-p", metavar="NAME", help="Who answers.")]
+ProviderName = Annotated[
+    str | None,
+    typer.Option("--provider", "-p", metavar="NAME", help="Who answers.", autocompletion=lambda: list(NAMES)),
+]
 ModelName = Annotated[
     str | None,
     typer.Option("--model", "-m", metavar="[PROVIDER:]ID", help="The model; `weft models` lists them."),
@@ -104,6 +112,11 @@ def note_stand_in(config: Config, info: ModelInfo) -> None:
         err.print(f"[dim]{safe(note)}[/]", soft_wrap=True)
         with suppress(StoreError):  # then it is said again
             write(marker, "")
+
+
+def waiting_for(info: ModelInfo) -> str:
+    """Say what the person waits for until the first word of an answer comes."""
+    return "loading the model" if info.provider == "local" else f"waiting for {info.provider}"
 
 
 def say(text: str) -> None:

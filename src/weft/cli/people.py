@@ -14,6 +14,7 @@ from weft.errors import ConfigError
 from weft.memory.base import Store
 from weft.types.memory import Fact
 from weft.types.person import OWNER_NAME, Person
+from weft.types.plural import counted
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 Sender = Annotated[str, typer.Argument(metavar="SENDER", help="CHANNEL:ID, such as telegram:123.")]
@@ -47,10 +48,8 @@ def list_people(as_json: AsJson = False) -> None:
     for person in people:
         is_owner = " [dim](you)[/]" if person.name == OWNER_NAME else ""
         senders = ", ".join(person.senders) or "has not written yet"
-        facts = counts.get(person.name, 0)
-        out.print(
-            f"[bold]{safe(person.name)}[/]{is_owner}  {safe(senders)}  [dim]{facts} facts[/]", soft_wrap=True
-        )
+        facts = counted(counts.get(person.name, 0), "fact")
+        out.print(f"[bold]{safe(person.name)}[/]{is_owner}  {safe(senders)}  [dim]{facts}[/]", soft_wrap=True)
 
 
 @app.command()

@@ -30,7 +30,9 @@ def list_recipes(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(name: str = typer.Argument(metavar="NAME|FILE"), as_json: AsJson = False) -> None:
+def show(
+    name: str = typer.Argument(metavar="NAME|FILE", autocompletion=packaged), as_json: AsJson = False
+) -> None:
     """Print a recipe as TOML: the start of one of your own."""
     if as_json:
         typer.echo(Recipe.load(name).to_json())

@@ -19,13 +19,15 @@ from weft.cli.logs import log_to_stderr
 from weft.cli.options import PERSON, ModelName, ProviderName, RecipeName, Workspace, run, settings
 from weft.compose import connect, make_channels, make_folder, make_servers
 from weft.config import Config, LogFormat, LogLevel
-from weft.errors import ConfigError, StoreError, did_you_mean
+from weft.errors import ConfigError, ProviderError, StoreError, did_you_mean
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import delete_old_mail, fire_tasks, learn_from_idle
 from weft.gateway.channel import Channel, Server
 from weft.gateway.dispatcher import Dispatcher
+from weft.gateway.engine import Engine
 from weft.gateway.streams import Stream, watch
 from weft.private_files import private_opener
+from weft.providers.base import describe
 
 app = typer.Typer(add_completion=False)
 
@@ -112,7 +114,7 @@ async def _stay_on(
     assistant.allowed[PERSON.channel] = (PERSON.sender_id,)
     dispatcher = Dispatcher(assistant, channels)
     await dispatcher.resume()
-    _say(f"{engine.choice.provider} answers ({engine.provider.info.id}): {engine.choice.why}")
+    _say(await _who_answers(engine))
     work = [channel.run(dispatcher.submit) for channel in channels]
     for channel in channels:
         _say(f"{channel.name} is open")
@@ -174,6 +176,16 @@ async def _part(work: Awaitable[None], stopped: asyncio.Event) -> None:
     finally:
         if not ended:
             stopped.set()
+
+
+async def _who_answers(engine: Engine) -> str:
+    """Say which model is asked, and where. A server that has one model decides that itself."""
+    try:
+        info = await describe(engine.provider)
+    except ProviderError as error:
+        return f"{engine.choice.provider} cannot answer yet: {error}"
+    place = f" at {info.address}" if info.address else ""
+    return f"{engine.choice.provider} answers ({info.id}{place}): {engine.choice.why}"
 
 
 def _say(line: str) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from weft.cli.options import AsJson, out, safe, say, write
 from weft.cli.stores import with_store
-from weft.errors import ConfigError, StoreError
+from weft.errors import ConfigError, StoreError, WrongPath
 from weft.memory.base import Store
 from weft.types.escape import one_line, printable
 from weft.types.message import Message
@@ -162,7 +162,7 @@ def export(
         typer.echo(text, nl=False)
         return
     if Path(file).exists():
-        raise StoreError(f"There is a file {file} already: name another one.")
+        raise WrongPath(f"There is a file {file} already: name another one.")
     write(Path(file), text)
 
 
@@ -171,7 +171,7 @@ def import_sessions(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of Weft, miniclaw or Chai.")],
 ) -> None:
     """Read conversations from files; one that is damaged is left as it is and named."""
-    troubles = 0
+    code = 0
     for file in files:
         try:
             session = read_session(_text(Path(file)), Path(file).stem)
@@ -181,9 +181,9 @@ def import_sessions(
                 typer.echo(f"weft: {printable(note)}", err=True)
         except StoreError as error:
             typer.echo(f"weft: {printable(str(error))}", err=True)
-            troubles += 1
-    if troubles:
-        raise typer.Exit(1)
+            code = max(code, error.exit_code)
+    if code:
+        raise typer.Exit(code)
 
 
 async def _import(file: SessionFile, store: Store) -> None:
@@ -200,4 +200,4 @@ def _text(file: Path) -> str:
         return file.read_text("utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise StoreError(f"{file} cannot be read: {reason}.") from error
+        raise WrongPath(f"{file} cannot be read: {reason}.") from error

@@ -23,7 +23,9 @@ _ABOUT = {
     "files": "read, list and search files in folders that you name, and write them after you agree",
     "fetch": "read a public web page as text, over https",
 }
-Name = Annotated[str, typer.Argument(metavar="NAME", help="files or fetch.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="files or fetch.", autocompletion=lambda: list(_ABOUT))
+]
 
 
 @app.command("list")

@@ -16,6 +16,7 @@ from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
 from weft.turn.learn import learn_facts, no_summary, summarize
 from weft.types.message import Message
+from weft.types.plural import counted
 from weft.types.session import Session
 
 _log = logging.getLogger(__name__)
@@ -121,8 +122,8 @@ async def learn_from(engine: Engine, session: Session, settings: LearnSettings |
             pause_seconds = _PAUSES[session.learn_tries]
             await store.sessions.postpone_learning(session.id, time.time() + pause_seconds)
             _log.warning(
-                "a conversation is learned from later, in %d minutes: %s",
-                pause_seconds // 60,
+                "a conversation is learned from later, in %s: %s",
+                _length(pause_seconds),
                 error,
                 extra={"session": session.id},
             )
@@ -147,3 +148,7 @@ async def learn_facts_from(engine: Engine, session: Session, messages: Sequence[
         except StoreError as error:
             _log.info("a fact was not stored: %s", error, extra={"session": session.id})
     await store.sessions.set_learned(session.id, len(messages))
+
+
+def _length(seconds: int) -> str:
+    return counted(seconds // 3_600, "hour") if seconds >= 3_600 else counted(seconds // 60, "minute")

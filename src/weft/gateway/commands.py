@@ -17,8 +17,8 @@ from weft.gateway.memory_commands import (
     show_skills,
     show_status,
     show_tasks,
-    undo_memory,
 )
+from weft.gateway.undo import undo_memory
 from weft.providers.base import describe
 from weft.types.escape import fenced, one_line
 from weft.types.receipt import Receipt

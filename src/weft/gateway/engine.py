@@ -143,8 +143,13 @@ class Engine:
         return "memory" in self.builder_named(request.recipe).recipe.tools.builtin
 
     async def remember(self, caller: Caller, text: str) -> str:
-        """Add a line to the caller's notes, for a model that cannot do it. Returns a few words about it."""
-        memory = (await self.store.get()).memory
+        """Add a line to the caller's notes, for a model that cannot do it. Returns a few words about it.
+
+        The author is the person who asked for it, since the model had no part in it.
+        """
+        store = await self.store.get()
+        await create_starter_blocks(store.memory, caller.agent_id)
+        memory = store.memory.by(caller.person, "asked to remember")
         if await memory.get_block(caller.agent_id, NOTES) is None:
             await memory.create_block(caller.agent_id, NOTES, pinned=True)
         await memory.append_to_block(caller.agent_id, NOTES, text, own_line=True)

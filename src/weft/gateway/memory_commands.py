@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from weft.errors import StoreError
 from weft.gateway.conversation import Conversation
+from weft.providers.base import describe
 from weft.tools.tasks import line
 from weft.types.escape import fenced, one_line
-from weft.types.memory import Fact, Permission
 
 _SHOWN = 60
 
@@ -46,40 +46,6 @@ async def show_memory(conversation: Conversation, rest: str) -> str:
     return "\n".join(lines) or "There are no memory blocks yet."
 
 
-async def undo_memory(conversation: Conversation, rest: str) -> str:
-    """Undo the last change of a block; without a label, the last change of any block or fact."""
-    store, caller = await conversation.engine.store.get(), conversation.caller
-    agent, memory = caller.agent_id, store.memory.by(caller.person, "/undo")
-    label = rest
-    if not label:
-        blocks = await memory.list_blocks(agent)
-        changed = [
-            (info.updated_at, info.version, info.label)
-            for info in blocks
-            if info.updated_at and info.permission != Permission.READ_ONLY
-        ]
-        newest = max(changed, default=None)
-        fact = await store.facts.last_change(caller.sender)
-        changed_at = fact and (fact.ended_at or fact.created_at)
-        if fact and changed_at and (newest is None or changed_at > newest[0]):
-            return await _undo_fact(conversation, fact)
-        if newest is None:
-            return "There is nothing to undo."
-        label = newest[2]
-    if not await memory.undo_block(agent, label):
-        return f"There is nothing to undo in {one_line(label)}."
-    text = await memory.get_rendered_content(agent, label)
-    return f"The last change of **{one_line(label)}** was taken back. It reads now:\n\n{text or '(empty)'}"
-
-
-async def _undo_fact(conversation: Conversation, fact: Fact) -> str:
-    """Take the newest change of a fact back: its value before counts again, or none."""
-    store = await conversation.engine.store.get()
-    value = await store.facts.undo(conversation.caller.sender, fact.key)
-    now = f"It is {one_line(value)} again." if value else "Nothing is known under that key now."
-    return f"The last change of the fact **{one_line(fact.key)}** was taken back. {now}"
-
-
 async def show_tasks(conversation: Conversation, rest: str) -> str:
     """List the person's pending tasks."""
     store = await conversation.engine.store.get()
@@ -112,7 +78,7 @@ async def show_skills(conversation: Conversation, rest: str) -> str:
 
 async def show_status(conversation: Conversation, rest: str) -> str:
     """Show the session, the model, the recipe and the size of the next context."""
-    info, engine = conversation.provider.info, conversation.engine
+    info, engine = await describe(conversation.provider), conversation.engine
     place = f" at {info.address}" if info.address else ""
     receipt = (await conversation.context("(your next message)")).receipt
     lines = [

@@ -81,6 +81,7 @@ class MemoryStore(BlockSettings):
         agent_id: str,
         label: str,
         *,
+        text: str = "",
         description: str = "",
         block_type: BlockType = BlockType.WORKING,
         schema: BlockSchema = _PLAIN_TEXT,
@@ -89,7 +90,11 @@ class MemoryStore(BlockSettings):
         pinned: bool = False,
         is_system: bool = False,
     ) -> str:
-        """Create a block and return its id. Raises StoreError if the agent has one of that label."""
+        """Create a block and return its id; a text block can begin with a text.
+
+        Raises:
+            StoreError: the agent has a block of that label, or the text is too long.
+        """
         check_label(label)
         doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
         info = BlockInfo(
@@ -103,9 +108,12 @@ class MemoryStore(BlockSettings):
             pinned=pinned,
             schema=schema_to_dict(schema),
         )
+        before = doc.frontiers()
+        if text:
+            Document(doc, accessor=agent_id).append_text(text, is_system=True)
         first = Change(
             blob=doc.export_since(NO_VERSION),
-            before=doc.frontiers(),
+            before=before,
             after=doc.frontiers(),
             author=self._author(agent_id, is_system=is_system),
         )

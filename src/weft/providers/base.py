@@ -11,6 +11,8 @@ from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.reply import Done, Event, Reply
 
+BROKE_OFF = "The answer broke off before its end: ask again."
+
 
 class Provider(Protocol):
     """Something that answers a context: a vendor's model, an embedded one, or a script."""
@@ -55,4 +57,4 @@ async def collected(events: AsyncGenerator[Event]) -> Reply:
         async for event in events:
             if isinstance(event, Done):
                 return event.reply
-    raise ProviderError("The answer broke off before its end: ask again.")
+    raise ProviderError(BROKE_OFF, log_text=BROKE_OFF)

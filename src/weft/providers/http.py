@@ -10,9 +10,11 @@ import asyncio
 import json
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -30,7 +32,7 @@ from weft.providers.discover import (
     window_in,
 )
 from weft.types.context import Context
-from weft.types.limits import ModelInfo
+from weft.types.limits import FROM_SERVER, ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.wire.clean import compact
 from weft.wire.request import prepare
@@ -41,6 +43,8 @@ _log = logging.getLogger(__name__)
 
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT_SECONDS = 60.0
+_STATUSES = frozenset(HTTPStatus)
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,39}")
 _MOST_CHARS = 300
 _MOST_LISTED = 12
 _ASK_SECONDS = 1.0
@@ -50,13 +54,20 @@ _ASK_SECONDS = 1.0
 class _Passing(ProviderError):
     """An error that may not come again when the request is sent again."""
 
-    def __init__(self, sentence: str, wait: float | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, sentence: str, *, wait: float | None = None, log_text: str = "") -> None:
+        super().__init__(sentence, log_text=log_text or sentence)
         self.wait = wait
 
 
 class _NotListed(ProviderError):
     """The server does not describe its models, or not now."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, log_text=sentence)
+
+
+class _Unreachable(_NotListed):
+    """There is no such server, or not now."""
 
 
 class HttpProvider:
@@ -111,6 +122,8 @@ class HttpProvider:
                         self._set_window(window)
             except (_NotListed, TimeoutError) as error:
                 _log.info("%s does not list its models: %s", vendor.name, error)
+                if isinstance(error, _Unreachable):
+                    return self.info  # it is asked again, since it may be running by then
         self._is_described = True
         return self.info
 
@@ -125,7 +138,12 @@ class HttpProvider:
         Raises:
             ProviderError: it cannot be reached, refuses the key, or does not list them.
         """
-        return listed_models(await self._json("GET", self._url + self._vendor.models_path))
+        try:
+            return listed_models(await self._json("GET", self._url + self._vendor.models_path))
+        except _Unreachable:
+            raise
+        except _NotListed as error:
+            raise _NotListed(f"{error}{self._missing_end()}") from error
 
     def _take(self, models: Sequence[ListedModel], info_of: Callable[[str], ModelInfo]) -> None:
         """Take the vendor's usual model, or the only one that the server has."""
@@ -168,7 +186,7 @@ class HttpProvider:
                 f'memory. Set `window` below `[models."{self.info.id}"]` for more.'
             )
             window = ASSUMED_WINDOW
-        self.info = replace(self.info, max_tokens=window, is_assumed=False, note=note)
+        self.info = replace(self.info, max_tokens=window, window_from=FROM_SERVER, note=note)
 
     async def _json(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
         """Ask the server something beside the conversation.
@@ -184,8 +202,10 @@ class HttpProvider:
             if response.status_code >= 400:
                 raise _NotListed(f"it answered {response.status_code} at {httpx.URL(url).path}")
             return response.json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise _NotListed(f"{self._place()} cannot be reached or is no such server") from error
+        except httpx.HTTPError as error:
+            raise _Unreachable("it cannot be reached: is it running?") from error
+        except ValueError as error:
+            raise _NotListed("it answered with something other than JSON") from error
 
     async def stream(self, context: Context) -> AsyncGenerator[Event]:
         """Yield the answer as it comes.
@@ -209,7 +229,7 @@ class HttpProvider:
                 return
             except _Passing as error:
                 if has_begun or attempt == self._settings.retries:
-                    raise ProviderError(str(error)) from error
+                    raise ProviderError(str(error), log_text=error.log_text) from error
                 wait = error.wait if error.wait is not None else random.uniform(0.5, 1) * 2**attempt  # noqa: S311
                 _log.warning(
                     "Trying again in %.1f seconds: %s", wait, error, extra={"provider": self._vendor.name}
@@ -229,7 +249,9 @@ class HttpProvider:
                 async for event in _events(response, lines=vendor.streams_lines):
                     text = assembler.feed(event)
                     if assembler.error:
-                        raise _Passing(f"{vendor.name} broke off: {self._redact(assembler.error)}.")
+                        what = f"{vendor.name} broke off"
+                        reason = self._redact(assembler.error)
+                        raise _Passing(f"{what}: {reason}.", log_text=f"{what}.")
                     if text:
                         yield TextDelta(text)
         except httpx.TimeoutException as error:
@@ -242,23 +264,27 @@ class HttpProvider:
         yield Done(vendor.from_wire(assembler.answer))
 
     async def _refused(self, response: httpx.Response) -> ProviderError:
-        """Explain a status in one sentence with a remedy."""
+        """Explain a status in one sentence with a remedy. A log gets the vendor's code, not its sentence."""
         name, status, reason = self._vendor.name, response.status_code, self._redact(_message(response))
+        code = _code(response)
         if status in (401, 403):
             what = "did not accept the key" if self._key else "wants a key"
-            return ProviderError(f"{name} {what}: check {self._vendor.key_variable or 'its access'}.")
+            sentence = f"{name} {what}: check {self._vendor.key_variable or 'its access'}."
+            return ProviderError(sentence, log_text=sentence)
         if status in (400, 413, 422, 500) and is_too_long(reason):
             window = window_in(reason) or window_in(response.text)
             if window:
-                self.info = replace(self.info, max_tokens=window, is_assumed=False, note="")
-            return RequestTooLong(f"{name} cannot read a request of this length: {reason}.", window=window)
+                self.info = replace(self.info, max_tokens=window, window_from=FROM_SERVER, note="")
+            what = f"{name} cannot read a request of this length"
+            return RequestTooLong(f"{what}: {reason}.", window=window, log_text=f"{what} ({status}): {code}.")
         if status == 404:
-            return ProviderError(
-                f"{name} does not know this model or address: {reason}{await self._known_models()}."
-            )
+            what, known = f"{name} does not know this model or address", await self._known_models()
+            return ProviderError(f"{what}: {reason}{known}.", log_text=f"{what} (404): {code}{known}.")
         if status in _PASSING:
-            return _Passing(f"{name} is busy or failed ({status}): {reason}.", _retry_after(response))
-        return ProviderError(f"{name} refused the request ({status}): {reason}.")
+            what, wait = f"{name} is busy or failed ({status})", _retry_after(response)
+            return _Passing(f"{what}: {reason}.", wait=wait, log_text=f"{what}: {code}.")
+        what = f"{name} refused the request ({status})"
+        return ProviderError(f"{what}: {reason}.", log_text=f"{what}: {code}.")
 
     async def _known_models(self) -> str:
         """Say which models the server has, or that its address may lack the usual end."""
@@ -266,10 +292,14 @@ class HttpProvider:
             async with asyncio.timeout(_ASK_SECONDS):
                 models = await self.list_models()
         except (_NotListed, TimeoutError):
-            lacks_end = self._vendor.models_path == "/models" and not self._url.endswith("/v1")
-            return f". Its address may have to end with /v1: {self._place()}/v1" if lacks_end else ""
+            return self._missing_end()
         listing = ", ".join(model.id for model in models[:_MOST_LISTED])
         return f". It has {listing}" if listing else ""
+
+    def _missing_end(self) -> str:
+        """Say that the address of a server may lack the usual end, if it does."""
+        is_complete = self._vendor.models_path != "/models" or self._url.endswith("/v1")
+        return "" if is_complete else f". Its address may have to end with /v1: {self._place()}/v1"
 
     def _redact(self, text: str) -> str:
         """Shorten a vendor's text, and take the key out in case that the vendor echoes it."""
@@ -277,9 +307,9 @@ class HttpProvider:
         return flat[:_MOST_CHARS].rstrip(".") or "it did not say why"
 
     def _place(self) -> str:
-        """Return the address without user, password, path and query."""
+        """Return the address without user, password and query."""
         url = httpx.URL(self._url)
-        return f"{url.scheme}://{url.host}{f':{url.port}' if url.port else ''}"
+        return f"{url.scheme}://{url.host}{f':{url.port}' if url.port else ''}{url.path.rstrip('/')}"
 
 
 async def _events(response: httpx.Response, *, lines: bool) -> AsyncIterator[Mapping[str, Any]]:
@@ -327,12 +357,29 @@ def _parse(text: str) -> Mapping[str, Any]:
 
 
 def _message(response: httpx.Response) -> str:
+    error = _error(response)
+    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+
+
+def _code(response: httpx.Response) -> str:
+    """Return the vendor's short name of an error, such as `rate_limit_exceeded`, or that of its status.
+
+    The vendor's sentence may quote the message of a person; a name of one word does not.
+    """
+    error = _error(response)
+    names = [error.get(key) for key in ("code", "status", "type")] if isinstance(error, Mapping) else []
+    codes = [name for name in names if isinstance(name, str) and _CODE.fullmatch(name) and name != "error"]
+    phrase = HTTPStatus(response.status_code).phrase if response.status_code in _STATUSES else "no reason"
+    return codes[0] if codes else phrase
+
+
+def _error(response: httpx.Response) -> Any:
+    """Return what an answer says about an error, parsed as far as it can be."""
     try:
         body = response.json()
     except ValueError:
         return response.text
-    error = body.get("error", body) if isinstance(body, Mapping) else body
-    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+    return body.get("error", body) if isinstance(body, Mapping) else body
 
 
 def _retry_after(response: httpx.Response) -> float | None:

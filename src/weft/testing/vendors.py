@@ -47,7 +47,7 @@ class LoopbackVendor:
     Each request takes the next item of the script: a text or a `Reply` is written as the vendor writes it, a
     `Refusal` is an error, bytes are sent as they are, and None is silence until the client hangs up. What the
     vendor would refuse is refused here too, and the error lists the violations. `requests` lists what came.
-    `pages` are answers to other questions, such as the list of models, by their paths.
+    `pages` are answers to other questions, such as the list of models, by their paths; some may be refusals.
 
     Raises:
         ConfigError: no vendor has this name, or one outside of Weft has a script with more than bytes.
@@ -89,11 +89,14 @@ class LoopbackVendor:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page = vendor.pages.get(self.path)
-                self.send_response(404 if page is None else 200)
+                page = vendor.pages.get(self.path, Refusal(404, "not found"))
+                status, body = (
+                    (page.status, {"error": page.message}) if isinstance(page, Refusal) else (200, page)
+                )
+                self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.end_headers()
-                self.wfile.write(json.dumps({"error": "not found"} if page is None else page).encode())
+                self.wfile.write(json.dumps(body).encode())
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))

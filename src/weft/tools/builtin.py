@@ -87,9 +87,8 @@ class MemoryTools:
                 boolean, list, timestamp, counter); for a composite its sections as name:kind.
         """
         schema = make_schema(kind, fields or ())
-        await self._create(caller, label, description=description, schema=schema)
-        if text.strip() and kind == "text":
-            await self._memory.append_to_block(caller.agent_id, label, text)
+        first = text if text.strip() and kind == "text" else ""
+        await self._create(caller, label, description=description, schema=schema, text=first)
         caller.changes.append(f"made the memory block {one_line(label)}")
         return await self._done(caller, label, text if kind == "text" else None)
 
@@ -146,10 +145,21 @@ class MemoryTools:
         return await self._done(caller, label, None)
 
     async def _create(
-        self, caller: Caller, label: str, *, description: str = "", schema: BlockSchema | None = None
+        self,
+        caller: Caller,
+        label: str,
+        *,
+        description: str = "",
+        schema: BlockSchema | None = None,
+        text: str = "",
     ) -> None:
         await self._memory.create_block(
-            caller.agent_id, label, description=description, schema=schema or TextSchema(), pinned=True
+            caller.agent_id,
+            label,
+            text=text,
+            description=description,
+            schema=schema or TextSchema(),
+            pinned=True,
         )
 
     async def _edit(self, caller: Caller, label: str, edit: BlockEdit, change: str) -> Any:

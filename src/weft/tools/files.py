@@ -21,7 +21,7 @@ from weft.errors import ToolError
 from weft.tools.base import Tool
 from weft.tools.builtin import SOURCE
 from weft.tools.function import tool_from
-from weft.types.escape import printable
+from weft.types.escape import fenced, one_line, printable
 from weft.types.request import Caller
 
 MAX_BYTES = 1_000_000
@@ -122,7 +122,8 @@ class FileTools:
         if len(content.encode("utf-8", "replace")) > MAX_BYTES or len(diff) > _MOST_DIFF:
             raise ToolError("This change is too large to be shown to a person: make it in smaller steps.")
         what = "make the file" if before is None else "change the file"
-        question = f"May I {what} {place}?\n\n{printable(diff or '(an empty file)')}"
+        change = fenced(printable(diff), "diff") if diff else "(an empty file)"
+        question = f"May I {what} `{one_line(str(place))}`?\n\n{change}"
         if caller.ask is None or not await caller.ask(question):
             raise ToolError(f"{place} was not written: nobody agreed to it.")
         if await asyncio.to_thread(self._read_if_there, self._place(path)) != before:

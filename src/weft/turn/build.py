@@ -307,7 +307,7 @@ async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[Rend
 
 
 def _report(receipt: Receipt, files: Mapping[str, int]) -> None:
-    """Log what was built: each layer with its files, the size, and everything that lost its place."""
+    """Log what was built: each layer with its files, the size, what lost its place, and what was recalled."""
     for layer, tokens in receipt.by_layer.items():
         if layer in files and layer not in ("history", "message"):
             extra = {"layer": layer, "file_count": files[layer], "tokens": tokens}
@@ -326,5 +326,8 @@ def _report(receipt: Receipt, files: Mapping[str, int]) -> None:
             Redacted(item.reason),
             extra={"layer": item.layer, "tokens": item.tokens},
         )
+    for item in receipt.kept:
+        if item.source == "recall":
+            _log.info("recalled %s, %d tokens", Redacted(item.title), item.tokens)
     if receipt.over_limit:
         _log.warning("the context has %d tokens and the limit is %d", receipt.total_tokens, receipt.limit)

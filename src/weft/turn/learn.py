@@ -29,6 +29,7 @@ FACTS_PROMPT = (
     "If there is nothing, answer with the one word none."
 )
 EMPTY = "(empty conversation)"
+_NO_ANSWER = "The model answered nothing when it was asked for a summary."
 _LINE = re.compile(r"^[-*\s]*([^:\n]{1,80}?)\s*:\s*(\S.*?)\s*$")
 
 
@@ -53,7 +54,7 @@ async def summarize(provider: Provider, recipe: Recipe, messages: Sequence[Messa
     reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"))
     text = " ".join(reply.text.split())
     if not text:
-        raise ProviderError("The model answered nothing when it was asked for a summary.")
+        raise ProviderError(_NO_ANSWER, log_text=_NO_ANSWER)
     return text
 
 

@@ -7,6 +7,7 @@ step, so that nothing is lost and nothing is answered twice.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 from weft.context.receipt import settle
 from weft.context.steps import with_steps
 from weft.errors import EmptyMessage, ProviderError, RequestTooLong
-from weft.providers.base import Provider
+from weft.providers.base import BROKE_OFF, Provider
 from weft.store.base import Turns
 from weft.tools.registry import Offered, ToolRegistry
 from weft.tools.skills import skills_read
@@ -25,13 +26,15 @@ from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, assistant_message
 from weft.turn.trace import TurnTrace
 from weft.types.context import Context
-from weft.types.limits import MIN_WINDOW, ModelInfo
+from weft.types.limits import FROM_SERVER, FROM_SETTINGS, MIN_WINDOW, ModelInfo
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta, ToolStarted, TurnStarted
 from weft.types.request import TurnRequest
 from weft.types.rules import ToolRule
+
+_log = logging.getLogger(__name__)
 
 _LAST_ROUND = (
     "[That was round {rounds} of tool calls, and no more are allowed: answer now with what you have.]"
@@ -150,7 +153,7 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
                 else:
                     yield event
         if len(replies) == runner.rounds:
-            raise ProviderError("The answer broke off before its end: ask again.")
+            raise ProviderError(BROKE_OFF, log_text=BROKE_OFF)
         calls = replies[-1].tool_calls
         ours = runner.ours(calls)
         if not ours or runner.exhausted:
@@ -186,7 +189,7 @@ def _in_smaller_window(turn: Turn, error: RequestTooLong) -> Turn | None:
     if not MIN_WINDOW <= window < before:
         return None
     note = f"The server reads {window:,} tokens and not {before:,}: the context was built anew."
-    return replace(turn, model=replace(model, max_tokens=window, is_assumed=False, note=note))
+    return replace(turn, model=replace(model, max_tokens=window, window_from=FROM_SERVER, note=note))
 
 
 def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrace) -> ToolRunner:
@@ -231,7 +234,19 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
         return context
     warnings = (*context.receipt.warnings, *notes)
     receipt = replace(context.receipt, provider_reason=turn.provider_reason, warnings=warnings)
+    _report(model, turn.provider_reason)
     return replace(context, receipt=receipt)
+
+
+def _report(model: ModelInfo, reason: str) -> None:
+    """Log who answers and why, and how much of a context fits."""
+    place = f" at {model.address}" if model.address else ""
+    _log.info("%s answers (%s%s): %s", model.provider, model.id or "its own model", place, reason)
+    if model.max_tokens:
+        source = model.window_from or FROM_SETTINGS
+        _log.info("its window of %d tokens comes from %s", model.max_tokens, source)
+    else:
+        _log.info("its window is not known: only the limit of the recipe or the settings counts")
 
 
 async def _routed(turn: Turn) -> Turn:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from weft.errors import WeftError
 from weft.providers.base import Provider
 from weft.spans import NOTHING, Span, Value, begin
 from weft.turn.journal import Journal
@@ -148,7 +149,9 @@ class TurnTrace:
             "text": Content(self._journal.message.content),
         }
         if error is not None:
-            fields |= {"error": type(error).__name__, "reason": Content(str(error))}
+            quotes_nobody = isinstance(error, WeftError) and error.log_text
+            reason = error if quotes_nobody else Content(str(error))
+            fields |= {"error": type(error).__name__, "reason": reason}
         if self._reply is not None:
             fields["reply"] = Content(self._reply.text)
         return fields

@@ -65,14 +65,18 @@ class ModelContextLimits(Json):
         )
 
 
+ASSUMPTION, FROM_SERVER = "an assumption", "its server"
+FROM_SETTINGS, FROM_TABLE = "the settings", "the table of known models"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo(Json):
     """Which model will read the context, as far as building it depends on that.
 
-    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is. An
-    assumed window is one that neither the settings, a table nor the server names. `note` is a sentence about
-    the window for the receipt. A model that does not call tools is not told of any, and one that takes no
-    pictures gets none.
+    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is.
+    `window_from` says who names the window: the settings, a table, the server, or nobody, so that it is
+    assumed. `note` is a sentence about the window for the receipt. A model that does not call tools is not
+    told of any, and one that takes no pictures gets none.
     """
 
     id: str = ""
@@ -81,9 +85,14 @@ class ModelInfo(Json):
     tokens_ratio: float = 1.0
     calls_tools: bool = True
     takes_pictures: bool = True
-    is_assumed: bool = False
+    window_from: str = ""
     note: str = ""
     address: str = ""
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the window is assumed."""
+        return self.window_from == ASSUMPTION
 
     @property
     def window(self) -> int | None:

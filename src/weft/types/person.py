@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OWNER_NAME = "owner"
-OWNER_SENDERS = ("app:owner", "http:owner", "terminal:owner")
+ASKING_OWNER = "ask:owner"
+"""The owner in `weft ask`, whose questions are never recalled."""
+OWNER_SENDERS = ("app:owner", ASKING_OWNER, "http:owner", "terminal:owner")
 """The owner of the machine, as each of these channels calls them. No other channel can claim the name."""
 ASSISTANT = "weft"
 """Whose memory the assistant's own is, and its owner's."""

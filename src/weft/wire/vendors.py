@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from weft.errors import ConfigError, did_you_mean
-from weft.types.limits import ModelInfo
+from weft.types.limits import ASSUMPTION, FROM_SETTINGS, FROM_TABLE, ModelInfo
 from weft.types.message import Message
 from weft.types.reply import Reply
 from weft.wire.anthropic import ANTHROPIC
@@ -51,7 +51,13 @@ def model_info(vendor: Vendor, model: str | None = None, *, window: int | None =
     """Describe a model of a vendor; without an id, its default model. A set window wins over the table."""
     id_ = model or vendor.default_model
     row = find_model(id_, vendor)
-    info = ModelInfo(id=id_, provider=vendor.name, max_tokens=window or row.window, tokens_ratio=row.ratio)
+    info = ModelInfo(
+        id=id_,
+        provider=vendor.name,
+        max_tokens=window or row.window,
+        tokens_ratio=row.ratio,
+        window_from=FROM_SETTINGS if window else FROM_TABLE,
+    )
     return assumed(info) if row is _UNKNOWN and not window else info
 
 
@@ -61,7 +67,7 @@ def assumed(info: ModelInfo) -> ModelInfo:
         f"The window of {info.id!r} is not known: {info.max_tokens:,} tokens are assumed. "
         f'Set `window` below `[models."{info.id}"]` in the config file, or give --window.'
     )
-    return replace(info, is_assumed=True, note=note)
+    return replace(info, window_from=ASSUMPTION, note=note)
 
 
 def from_wire(provider: str | Vendor, answer: Mapping[str, Any]) -> Reply:

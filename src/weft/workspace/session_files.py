@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from weft.errors import ContextError, StoreError
+from weft.errors import ContextError, StoreError, WrongPath
 from weft.types.codec import dump_json
 from weft.types.message import Message, ToolCall
 from weft.types.session import Session
@@ -80,7 +80,7 @@ def read_session(text: str, name: str) -> SessionFile:
         StoreError: it is neither, or it is damaged; the sentence says where.
     """
     if not text.lstrip("\ufeff").lstrip().startswith("{"):
-        raise StoreError(f"{name} is no session file: `weft sessions export` writes one.")
+        raise WrongPath(f"{name} is no session file: `weft sessions export` writes one.")
     first, _, rest = text.lstrip("\ufeff").partition("\n")
     head = _parsed(first, name, "line 1") if first.strip().endswith("}") else None
     if isinstance(head, Mapping) and head.get("kind") == _KIND:
@@ -93,7 +93,7 @@ def read_session(text: str, name: str) -> SessionFile:
 def _other(data: Any, name: str) -> SessionFile:
     """Read a session of miniclaw or of Chai."""
     if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
-        raise StoreError(f"{name} is no session file: there are no messages in it.")
+        raise WrongPath(f"{name} is no session file: there are no messages in it.")
     messages = [
         _message(message, name, f"message {number}") for number, message in enumerate(data["messages"], 1)
     ]

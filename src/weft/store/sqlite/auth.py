@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from weft.errors import StoreError
+from weft.errors import UnknownName
 from weft.store.sqlite.database import Repository
 from weft.types.delivery import Denial, Paired
 
@@ -30,7 +30,7 @@ class SqliteAuth(Repository):
             query = "delete from auth_codes where hash = ? returning channel, sender, ends_at"
             row: Any = db.execute(query, (_hash(code.strip().upper()),)).fetchone()
             if row is None or row[2] < time.time():
-                raise StoreError("No one waits with this code: codes last 15 minutes, ask for a new one.")
+                raise UnknownName("No one waits with this code: codes last 15 minutes, ask for a new one.")
             channel, sender, _ = row
             pairing = "insert or replace into auth_pairings(channel, sender, at) values(?, ?, ?)"
             db.execute(pairing, (channel, sender, time.time()))

@@ -19,7 +19,7 @@ from typing import Any
 
 import apsw
 
-from weft.errors import StoreError, WeftError
+from weft.errors import StoreError, WeftError, WrongPath
 from weft.private_files import make_private_folder, private_opener, write_private
 from weft.store.sqlite.database import explain
 from weft.store.sqlite.index import index_message, index_text
@@ -48,7 +48,7 @@ _CHECKS: dict[tuple[str, str], Callable[[Any], object]] = {
 
 def export_tables(db: apsw.Connection, tables: Sequence[Table], folder: Path) -> dict[str, int]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise StoreError(f"There is something in {folder} already: name a new folder.")
+        raise WrongPath(f"There is something in {folder} already: name a new folder.")
     part = folder.with_name(f".{folder.name}.part-{os.getpid()}")
     try:
         make_private_folder(part)
@@ -119,9 +119,7 @@ def _counts(folder: Path) -> Mapping[str, int]:
         number, counts = manifest["format"], manifest["rows"]
         counts = {str(name): int(count) for name, count in counts.items()}
     except OSError as error:
-        raise StoreError(
-            f"{folder} is no folder that Weft exported: there is no {MANIFEST} in it."
-        ) from error
+        raise WrongPath(f"{folder} is no folder that Weft exported: there is no {MANIFEST} in it.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{folder / MANIFEST} is damaged: export again.") from error
     if number != FORMAT:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import time
-from typing import Any
 
 import apsw
 
@@ -72,21 +71,18 @@ class SqliteFacts(Repository):
 
     async def undo(self, sender: str, key: str) -> str | None:
         def work(db: apsw.Connection) -> str | None:
-            rows: list[Any] = db.execute(
-                f"select id, value, ended_at from facts where person = {PERSON} and key = ?2 "
-                "order by created_at desc, id desc limit 2",
-                (sender, key),
-            ).fetchall()
-            if not rows:
-                return None
-            newest, *older = rows
-            if newest[2] is None:
-                db.execute("delete from facts where id = ?", (newest[0],))
-                rows = older
-            for id_, value, _ in rows[:1]:
-                db.execute("update facts set ended_at = null where id = ?", (id_,))
-                return str(value)
-            return None
+            of_key = f"from facts where person = {PERSON} and key = ?2"
+            newest = f"(select max(max(created_at, coalesce(ended_at, 0))) {of_key})"
+            moment = db.execute(f"select {newest}", (sender, key)).get
+            # A new value ends the one before at the very moment of its own creation.
+            db.execute(f"delete {of_key} and created_at = ?3", (sender, key, moment))
+            db.execute(
+                f"update facts set ended_at = null where person = {PERSON} and key = ?2 and ended_at = ?3",
+                (sender, key, moment),
+            )
+            value = f"select value {of_key} and ended_at is null order by created_at desc, id desc limit 1"
+            row = db.execute(value, (sender, key)).fetchone()
+            return None if row is None else str(row[0])
 
         return await self._write(work)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from weft.types.person import OWNER_NAME, OWNER_SENDERS, agent_of, person_of
+from weft.types.person import ASKING_OWNER, OWNER_NAME, OWNER_SENDERS, agent_of, person_of
 
 _OWNERS = ", ".join(f"'{sender}'" for sender in OWNER_SENDERS)
 PERSON = (
@@ -29,10 +29,12 @@ def same_person(db: apsw.Connection, sender: str) -> list[str]:
 def search_owners(db: apsw.Connection, owner: str) -> list[str]:
     """Return the agents and senders whose items an agent, or a sender, may find: all of one person."""
     person = person_of(owner)
-    if person is None:
-        return list(dict.fromkeys((owner, *same_person(db, owner)))) if ":" in owner else [owner]
-    senders = identities(db, person)
-    return list(dict.fromkeys((owner, *senders, *map(agent_of, senders))))
+    if person is None and ":" not in owner:
+        return [owner]
+    senders = same_person(db, owner) if person is None else identities(db, person)
+    senders = [sender for sender in senders if sender != ASKING_OWNER]
+    agents = () if person is None else map(agent_of, senders)
+    return list(dict.fromkeys((owner, *senders, *agents)))
 
 
 def person_behind(db: apsw.Connection, sender: str) -> str:
