@@ -8,6 +8,7 @@ changed. Then the tests that carry the line's id must fail. Which place it is de
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,13 @@ class _Break(ast.NodeTransformer):
         return node
 
 
+_LETTERS = {
+    "r": "emptied return",
+    "c": "swapped condition",
+    "x": "removed call",
+    "o": "swapped comparison",
+    "t": "changed text",
+}
 _KINDS = ("emptied return", "swapped condition", "removed call", "swapped comparison", "changed text")
 
 
@@ -147,15 +155,18 @@ def plan() -> list[Mutant]:
         mutant
         for line_id, code in lines()
         for place in code
-        for mutant in [_chosen(line_id, *place.split(":"))]
+        for mutant in [_chosen(line_id, *re.split("[:@]", place))]
     ]
 
 
-def _chosen(line_id: str, module: str, function: str) -> Mutant:
+def _chosen(line_id: str, module: str, function: str, place: str = "") -> Mutant:
     """Choose a break by the text of the function, so that it stays the same while the function does.
 
-    Different lines break a function that they share in different places, where it has several.
+    A place may be named where only one of several is about the line: `r2` is the second return, `c` is
+    a condition, `x` a call, `o` a comparison and `t` a text.
     """
+    if place:
+        return Mutant(line_id, module, function, _LETTERS[place[0]], int(place[1:]))
     tree = ast.parse((ROOT / "src" / "weft" / module).read_text("utf-8"))
     node = _function(tree, module, function)
     places = [(kind, number) for kind in _KINDS[:4] for number in range(1, _count(node, kind) + 1)]
@@ -266,9 +277,9 @@ def main() -> None:
 
 
 def sample(number: int) -> list[Mutant]:
-    """Choose some mutants anew, among those that are known to be caught."""
-    survivors = known_survivors()
-    return random.sample([mutant for mutant in plan() if mutant.name not in survivors], number)
+    """Choose some mutants anew, among those that were caught when all were tried."""
+    caught = {line.removesuffix(" | caught") for line in RESULTS.read_text("utf-8").splitlines()}
+    return random.sample([mutant for mutant in plan() if mutant.name in caught], number)
 
 
 if __name__ == "__main__":
