@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -56,27 +57,32 @@ class Home:
     def serving(self, *words: str) -> Iterator["Server"]:
         """Run `weft serve` on a free port until the end of the block."""
         child = start_server(self.environ, "--port", "0", *words)
+        server = Server(child)
         try:
-            yield Server(child)
+            server.wait_open()
+            yield server
         finally:
-            if child.poll() is None:
-                child.kill()
-            child.communicate()
+            server.end()
 
 
 class Server:
-    """A running `weft serve` that has opened its port."""
+    """A running `weft serve`. A thread reads what it logs, so that it never waits for a reader."""
 
     def __init__(self, child: "subprocess.Popen[str]") -> None:
-        assert child.stderr is not None
-        self._child, told = child, []
-        for line in child.stderr:
-            told.append(line)
+        self._child, self._lines, self.url = child, list[str](), ""
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._child.stderr is not None
+        for line in self._child.stderr:
+            self._lines.append(line)
             if "HTTP is open at" in line:
-                break
-        assert told, child.wait(WAIT_SECONDS)
-        assert "HTTP is open at" in told[-1], told
-        self.url = told[-1].split()[-1]
+                self.url = line.split()[-1]
+
+    def wait_open(self) -> None:
+        wait_until(lambda: bool(self.url) or not self._reader.is_alive())
+        assert self.url, self._lines
 
     def post(self, path: str, **body: Any) -> Any:
         answer = httpx.post(f"{self.url}{path}", json=body, timeout=WAIT_SECONDS)
@@ -91,12 +97,20 @@ class Server:
         chosen = {key: value for key, value in (("session", session), ("sender", sender)) if value}
         return self.post("/api/turns", text=text, **chosen)
 
-    def stop(self) -> str:
-        """End it as Ctrl-C does. Returns the rest of what it logged."""
+    def stop(self) -> list[str]:
+        """End it as Ctrl-C does. Returns the lines of its log."""
         self._child.send_signal(signal.SIGINT)
-        _, told = self._child.communicate(timeout=WAIT_SECONDS)
-        assert self._child.returncode == 0, told
-        return told
+        assert self._child.wait(WAIT_SECONDS) == 0, self._lines
+        self._reader.join(WAIT_SECONDS)
+        return self._lines
+
+    def end(self) -> None:
+        """Kill it if it still runs, and close the pipe."""
+        self._child.kill()
+        self._child.wait()
+        self._reader.join(WAIT_SECONDS)
+        assert self._child.stderr is not None
+        self._child.stderr.close()
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
