@@ -89,6 +89,12 @@ class Server:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def request(self, method: str, path: str, **body: Any) -> Any:
+        """Send a request that must succeed. Returns its JSON."""
+        answer = httpx.request(method, f"{self.url}{path}", json=body or None, timeout=WAIT_SECONDS)
+        assert answer.is_success, answer.text
+        return answer.json()
+
     def refused(self, path: str, **body: Any) -> int:
         return httpx.post(f"{self.url}{path}", json=body, timeout=WAIT_SECONDS).status_code
 
