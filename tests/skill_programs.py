@@ -47,12 +47,14 @@ def described(
     binary: str = "notes",
     subcommand: str = "add",
     allowlist: Mapping[str, Sequence[str]] | None = None,
+    end_of_options: bool = True,
 ) -> dict[str, Any]:
-    """The data of a `tools.json` with the one tool `add_note`."""
+    """The data of a `tools.json` with the one tool `add_note`, whose program honors `--`."""
+    execution = {"tool": "add_note", "binary": binary, "subcommand": subcommand, "args": args}
     return {
         "tools": [{"name": "add_note", "description": "Add a note.", "parameters": {"type": "object"}}],
         "allowlist": {binary: [subcommand]} if allowlist is None else allowlist,
-        "execution": [{"tool": "add_note", "binary": binary, "subcommand": subcommand, "args": args}],
+        "execution": [execution | ({"endOfOptions": True} if end_of_options else {})],
     }
 
 

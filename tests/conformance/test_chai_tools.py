@@ -228,17 +228,28 @@ async def test_C22_a_program_that_fails_is_an_error_with_both_streams(
     assert all(part in said for part in ("exit code 4", "one", "two"))
 
 
-@pytest.mark.parametrize("value", ["--force", "-f", "--", "$(touch ran)", "; touch ran", "a\nb"])
-async def test_C22_a_value_is_neither_a_command_nor_an_option(
-    programs: Path, workspace: Path, value: str
-) -> None:
+@pytest.mark.parametrize("value", ["$(touch ran)", "; touch ran", "a\nb"])
+async def test_C22_a_value_is_no_command(programs: Path, workspace: Path, value: str) -> None:
     write_skill(workspace, "notes", ALL_KINDS)
 
     said = json.loads(await called(source(workspace), "notes_create", path=value, content=value))
 
-    assert said[-1] == value if value.startswith("-") else said[1] == value
-    assert said.index("--") < len(said) - 1 if value.startswith("-") else "--" not in said
+    assert said[1] == value
+    assert "--" not in said
     assert not (workspace / "ran").exists()
+
+
+@pytest.mark.parametrize("value", ["--force", "-f", "--"])
+async def test_C22_a_value_is_no_option(programs: Path, workspace: Path, value: str) -> None:
+    write_skill(workspace, "notes", ALL_KINDS)
+    said = await failure(source(workspace), "notes_create", path=value, content="x")
+    described = json.dumps(changed(endOfOptions=True))
+    (workspace / "skills" / "notes" / "tools.json").write_text(described, "utf-8")
+    behind = json.loads(await called(source(workspace), "notes_create", path=value, content=value))
+
+    assert said == "a value must not begin with a dash: path"
+    assert behind[-2:] == ["--", value]
+    assert f"--content={value}" in behind
 
 
 # --- resolveCommand

@@ -236,9 +236,11 @@ def test_exchanges_that_never_ended_are_left_out_where_a_history_is_shortened() 
     tail = Tail(entries=[Entry(message, 1) for message in said])
 
     whole = open_window(tail, HistoryRule(strategy="truncate", max_messages=7))
-    cut = open_window(tail, HistoryRule(strategy="truncate", max_messages=6, keep_recent=5))
+    roomy = open_window(tail, HistoryRule(strategy="truncate", max_messages=6, keep_recent=5))
+    cut = open_window(tail, HistoryRule(strategy="truncate", max_messages=6, keep_recent=3))
 
     assert shown(whole) == ["old", "x", "lost", "", "new", "y", "now"], "nothing is left out below the limit"
+    assert shown(roomy) == ["old", "x", "new", "y", "now"], "what is left out takes no place"
     assert shown(cut) == ["new", "y", "now"], "the last one may still be going on"
     assert cut.costs[cut.first] == 3
     assert cut.length(cut.first) == 3

@@ -77,8 +77,12 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
     """Set the first cut of a window, so that it has at most this many messages and tokens."""
     first, why = 0, ""
     if max_messages is not None:
-        beyond = len(window.tail.entries) - max_messages
-        first = bisect_left(window.cuts, beyond)
+        beyond = len(window.tail.entries) - len(window.excluded) - max_messages
+        oldest = beyond
+        if window.excluded and beyond > 0:  # what is excluded takes no place
+            left = [at for at in range(len(window.tail.entries)) if at not in window.excluded]
+            oldest = left[min(beyond, len(left) - 1)]
+        first = bisect_left(window.cuts, oldest)
         if first or (window.tail.messages_before and beyond >= 0):
             why = f"older than the newest {max_messages} messages"
     if max_tokens is not None and window.costs[first] > max_tokens:

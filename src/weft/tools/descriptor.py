@@ -57,12 +57,16 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """What runs when a tool is called. It says nothing about whether that is allowed."""
+    """What runs when a tool is called. It says nothing about whether that is allowed.
+
+    `end_of_options` says that the program takes what stands behind `--` as values, whatever it looks like.
+    """
 
     tool: str
     binary: str
     subcommand: str = ""
     args: tuple[Argument, ...] = ()
+    end_of_options: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +170,13 @@ def _tool(node: _Node) -> ToolDefinition:
 
 
 def _execution(node: _Node) -> Execution:
-    node.only("tool", "binary", "subcommand", "args")
+    node.only("tool", "binary", "subcommand", "args", "endOfOptions")
     return Execution(
         tool=node.get("tool").filled(),
         binary=_binary(node.get("binary")),
         subcommand=node.get("subcommand", "").text(),
         args=node.each("args", _argument),
+        end_of_options=node.get("endOfOptions", False).boolean(),
     )
 
 

@@ -174,9 +174,12 @@ def _failure(spec: Execution, done: Finished, settings: ExecutionSettings) -> st
 def _command_line(spec: Execution, texts: Sequence[str | None]) -> tuple[str, ...]:
     """Build the words of a command line in which no value can pass for an option.
 
-    A positional value that begins with a dash is safe only behind `--`, and behind `--` no option of ours
-    would be seen: so in that case the options stand first. Otherwise the order is that of the file, and no
-    `--` is written, since not every program knows it.
+    A positional value that begins with a dash stands behind `--`, if the program is known to honor that.
+    Behind `--` no option of ours would be seen, so the options stand first then. Otherwise the order is that
+    of the file, and no `--` is written.
+
+    Raises:
+        ToolError: a value could pass for an option.
     """
     options: list[str] = []
     positionals: list[str] = []
@@ -184,6 +187,7 @@ def _command_line(spec: Execution, texts: Sequence[str | None]) -> tuple[str, ..
     for arg, value in zip(spec.args, texts, strict=True):
         if value is None:
             continue
+        _check_not_an_option(spec, arg, value)
         if arg.kind == "positional":
             positionals.append(value)
             in_order.append(value)
@@ -196,14 +200,28 @@ def _command_line(spec: Execution, texts: Sequence[str | None]) -> tuple[str, ..
     return (spec.binary, *spec.subcommand.split(), *rest)
 
 
+def _check_not_an_option(spec: Execution, arg: Argument, value: str) -> None:
+    """Refuse a value that a program could take for an option.
+
+    Raises:
+        ToolError: it begins with a dash, and neither `--` nor `--name=value` can protect it.
+    """
+    if not value.startswith("-") or arg.kind == "flagifboolean":
+        return
+    is_safe = spec.end_of_options if arg.kind == "positional" else _flag(arg).startswith("--")
+    if not is_safe:
+        raise ToolError(f"a value must not begin with a dash: {arg.param}")
+
+
+def _flag(arg: Argument) -> str:
+    flag = arg.flag or arg.param
+    return flag if flag.startswith("-") else f"--{flag}"
+
+
 def _option(arg: Argument, value: str) -> list[str]:
     """Return an option and its value, in one word where the value alone would look like an option."""
-    flag = arg.flag or arg.param
-    flag = flag if flag.startswith("-") else f"--{flag}"
-    if not value.startswith("-"):
-        return [flag, value]
-    # A short option takes its value without a sign: in `-f=x` the value would be `=x`.
-    return [f"{flag}{value}" if len(flag) == 2 else f"{flag}={value}"]
+    flag = _flag(arg)
+    return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
 
 
 def _value(arg: Argument, raw: Any) -> str | None:

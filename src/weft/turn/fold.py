@@ -17,7 +17,6 @@ from weft.tokens import count
 from weft.turn.classify import chosen_model
 from weft.turn.trace import complete
 from weft.types.context import Context
-from weft.types.escape import without_labels
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
@@ -131,7 +130,7 @@ def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) ->
             message.role, message.tool_name or message.role
         )
         calls = "".join(f" [called {call.name} {dict(call.arguments)}]" for call in message.tool_calls)
-        lines.append(f"{speaker}: {' '.join(without_labels(message.content).split())}{calls}")
+        lines.append(f"{speaker}: {' '.join(message.content.split())}{calls}")
     if max_tokens is not None and sum(map(count, lines)) > max_tokens:
         lines = [_within(line, max_tokens // len(lines)) for line in lines]
     return "\n".join(lines)

@@ -53,8 +53,8 @@ def to_miniclaw(session: Session, messages: Sequence[Message]) -> str:
         "session_id": session.id,
         "channel": session.channel,
         "chat_id": session.conversation,
-        "created_at": _stamp(session.created_at or min(times, default=None)),
-        "last_accessed": _stamp(session.active_at or max(times, default=None)),
+        "created_at": _stamp(min(times, default=session.created_at)),
+        "last_accessed": _stamp(max(times, default=session.active_at)),
         "messages": [_miniclaw_message(message) for message in messages[-MINICLAW_MESSAGES:]],
     }
     return dump_json(_without_none(data)) + "\n"

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Collection
 from datetime import datetime
+from secrets import token_hex
 from typing import Any
 
 import apsw
@@ -26,7 +27,7 @@ from weft.store.rules import (
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.identity import same_person
 from weft.store.sqlite.mailbox import enqueue, receive
-from weft.store.sqlite.rows import fetch, new_id, record, stamp, storable
+from weft.store.sqlite.rows import fetch, record, stamp, storable
 from weft.types.envelope import Inbound
 from weft.types.memory import Task
 from weft.types.repeat import check_repeat
@@ -61,7 +62,7 @@ class SqliteTasks(Repository):
             ).get
             if same is not None:
                 return str(same)
-            task_id = new_id()
+            task_id = token_hex(10)  # people tell tasks apart by the first 8 characters
             db.execute(
                 "insert into tasks(id, sender, text, due, due_at, repeat, action, status, created_at, zone, "
                 "first_due, channel, conversation) values(?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
