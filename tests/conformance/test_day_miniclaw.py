@@ -342,6 +342,18 @@ def test_M11_M30_a_session_file_is_imported_goes_on_and_is_exported_again(tmp_pa
     ]
 
 
+def test_M12_a_message_with_an_unknown_role_is_the_users(tmp_path: Path) -> None:
+    head = {"kind": "weft-session", "id": "old-session", "channel": "terminal", "conversation": "old"}
+    lines = [head, {"role": "user", "content": "Hi."}, {"role": "robot", "content": "Beep."}]
+    file = write(tmp_path / "old.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    with LoopbackVendor("openai", ["Yes."]) as vendor:
+        home = Home(tmp_path / "weft", vendor)
+        home.run("sessions", "import", str(file))
+        home.chat("And now?", words=("-r", "miniclaw", "-s", "old-session"))
+
+    assert spoken(home.payloads[0]) == [("user", "Hi."), ("user", "Beep."), ("user", "And now?")]
+
+
 # --- other workspaces
 
 
