@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import programs
 from weft.cli.init import starter_files
 from weft.compose import open as open_store
 from weft.testing import LoopbackVendor
@@ -30,13 +31,7 @@ def weft(tmp_path: Path) -> Weft:
             [sys.executable, "-m", "weft", *args],
             input=data,
             capture_output=True,
-            env={
-                "WEFT_HOME": str(home or tmp_path / "home"),
-                "OLLAMA_HOST": "127.0.0.1:9",
-                "PATH": "/usr/bin:/bin",
-                "PYTHONUTF8": "1",
-            }
-            | environ,
+            env=programs.environ(home or tmp_path / "home", OLLAMA_HOST="127.0.0.1:9") | environ,
             cwd=tmp_path,
             timeout=120,
             check=False,
@@ -158,7 +153,7 @@ def test_init_with_force_asks_about_each_file(weft: Weft, tmp_path: Path) -> Non
         stdin=program_side,
         capture_output=True,
         cwd=tmp_path,
-        env={"WEFT_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+        env=programs.environ(tmp_path / "home"),
         timeout=60,
         check=False,
     )

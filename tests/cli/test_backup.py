@@ -15,6 +15,7 @@ import apsw
 import pytest
 
 import weft
+from programs import environ
 
 
 def _weft(home: Path, *args: str) -> "subprocess.CompletedProcess[str]":
@@ -22,7 +23,7 @@ def _weft(home: Path, *args: str) -> "subprocess.CompletedProcess[str]":
         [sys.executable, "-m", "weft", *args],
         capture_output=True,
         text=True,
-        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        env=environ(home),
         timeout=60,
         check=False,
     )
@@ -91,7 +92,7 @@ def _serving(home: Path) -> Iterator[None]:
     (home / "config.toml").write_text('provider = "scripted"\n[http]\nport = 0\n', "utf-8")
     server = subprocess.Popen(
         [sys.executable, "-m", "weft", "serve"],
-        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        env=environ(home),
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from programs import Terminal, environ
 
 Done = subprocess.CompletedProcess[str]
 
@@ -22,7 +23,7 @@ def memory(tmp_path: Path) -> Callable[..., Done]:
             [sys.executable, "-m", "weft", "memory", *args],
             capture_output=True,
             text=True,
-            env={"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", **env},
+            env=environ(tmp_path, **env),
             timeout=60,
             check=False,
         )
@@ -32,19 +33,19 @@ def memory(tmp_path: Path) -> Callable[..., Done]:
 
 def test_a_block_is_edited_looked_at_and_taken_back(memory: Callable[..., Done]) -> None:
     assert memory("edit", "notes", "The boat is called Marlin.").returncode == 0
-    assert memory("append", "notes", " It is blue.").returncode == 0
+    assert memory("append", "notes", "It is blue.").returncode == 0
     assert memory("replace", "notes", "blue", "red").returncode == 0
-    assert memory("show", "notes").stdout == "The boat is called Marlin. It is red.\n"
+    assert memory("show", "notes").stdout == "The boat is called Marlin.\nIt is red.\n"
 
     versions = json.loads(memory("history", "notes", "--json").stdout)
     first_text = str(versions[1]["version"])
 
     assert memory("at", "notes", first_text).stdout == "The boat is called Marlin.\n"
-    assert "+The boat is called Marlin. It is red." in memory("diff", "notes", first_text).stdout
+    assert "+It is red." in memory("diff", "notes", first_text).stdout
     assert memory("undo", "notes").returncode == 0
-    assert memory("show", "notes").stdout == "The boat is called Marlin. It is blue.\n"
+    assert memory("show", "notes").stdout == "The boat is called Marlin.\nIt is blue.\n"
     assert memory("redo", "notes").returncode == 0
-    assert memory("show", "notes").stdout == "The boat is called Marlin. It is red.\n"
+    assert memory("show", "notes").stdout == "The boat is called Marlin.\nIt is red.\n"
 
 
 def test_the_editor_changes_the_version_that_it_showed(memory: Callable[..., Done], tmp_path: Path) -> None:
@@ -55,13 +56,13 @@ def test_the_editor_changes_the_version_that_it_showed(memory: Callable[..., Don
         "import subprocess, sys\n"
         "path = sys.argv[1]\n"
         "text = open(path).read()\n"
-        "other = [sys.executable, '-m', 'weft', 'memory', 'append', 'notes', ', tea']\n"
+        "other = [sys.executable, '-m', 'weft', 'memory', 'append', 'notes', 'tea']\n"
         "subprocess.run(other, check=True)\n"
         "open(path, 'w').write(f'rye, {text}\\n')\n"
     )
 
     edited = memory("edit", "notes", EDITOR=f"{sys.executable} {script}")
-    assert (edited.returncode, memory("show", "notes").stdout) == (0, "rye, milk, tea\n")
+    assert (edited.returncode, memory("show", "notes").stdout) == (0, "rye, milk\ntea\n")
     assert memory("edit", "notes", EDITOR="true").stdout == "Nothing was changed.\n"
     failed = memory("edit", "notes", EDITOR="false")
 
@@ -69,16 +70,16 @@ def test_the_editor_changes_the_version_that_it_showed(memory: Callable[..., Don
         2,
         "weft: The editor 'false' failed: set EDITOR to one that works.\n",
     )
-    assert memory("show", "notes").stdout == "rye, milk, tea\n"
+    assert memory("show", "notes").stdout == "rye, milk\ntea\n"
 
 
 def test_a_text_without_its_base_overwrites_and_the_history_says_so(memory: Callable[..., Done]) -> None:
     memory("edit", "notes", "milk")
     base = str(json.loads(memory("history", "notes", "--json").stdout)[-1]["version"])
-    memory("append", "notes", ", tea")
+    memory("append", "notes", "tea")
 
     memory("edit", "notes", "rye, milk", "--base", base)
-    assert memory("show", "notes").stdout == "rye, milk, tea\n"
+    assert memory("show", "notes").stdout == "rye, milk\ntea\n"
     memory("edit", "notes", "rum")
 
     kinds = [line.split()[3] for line in memory("history", "notes").stdout.splitlines()]
@@ -157,7 +158,7 @@ def test_purging_asks_first_and_takes_any_text_from_standard_input(
         input="555-1234\n",
         capture_output=True,
         text=True,
-        env={"WEFT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        env=environ(tmp_path),
         timeout=60,
         check=False,
     )
@@ -193,8 +194,33 @@ def test_blocks_and_notes_are_taken_away_and_limits_raised(memory: Callable[...,
     assert memory("append", "notes", "x" * 5000).returncode == 0
     assert memory("unarchive", note).returncode == 0
     assert "no note" in memory("unarchive", note).stderr
-    assert memory("delete", "notes").returncode == 0
+    done = memory("delete", "notes", "--yes")
+    assert (done.returncode, done.stdout) == (0, "Deleted the block notes with its history.\n")
     assert "no block" in memory("show", "notes").stderr
+
+
+def test_a_text_is_added_on_a_line_of_its_own(memory: Callable[..., Done]) -> None:
+    memory("edit", "notes", "one")
+    memory("append", "notes", "more")
+
+    assert memory("show", "notes").stdout == "one\nmore\n"
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_is_asked_before_a_block_is_deleted(
+    memory: Callable[..., Done], tmp_path: Path, answer: str
+) -> None:
+    memory("edit", "notes", "one")
+    terminal = Terminal(environ(tmp_path, TERM="dumb"), "memory", "delete", "notes")
+    try:
+        terminal.read_until("Delete the block 'notes' (3 characters) with all its history?")
+        terminal.type(f"{answer}\n")
+        terminal.read_until("Deleted" if answer == "y" else "Abort")
+        terminal.child.wait(30)
+    finally:
+        terminal.close()
+
+    assert (memory("show", "notes").returncode == 0) is (answer == "n")
 
 
 def test_a_search_by_both_says_what_it_can_do(memory: Callable[..., Done]) -> None:

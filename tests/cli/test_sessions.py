@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from programs import environ, run_weft
 from weft.types.secret import fingerprint
 
 Done = subprocess.CompletedProcess[str]
@@ -21,7 +22,7 @@ def _run(home: Path, *args: str) -> Done:
         [sys.executable, "-m", "weft", *args],
         capture_output=True,
         text=True,
-        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        env=environ(home),
         timeout=60,
         check=False,
     )
@@ -114,7 +115,7 @@ def test_a_damaged_file_is_named_and_left_and_the_others_come_in(tmp_path: Path)
     done = _run(tmp_path / "home", "sessions", "import", *files)
     again = _run(tmp_path / "home", "sessions", "import", files[2])
 
-    assert (done.returncode, done.stdout) == (2, "telegram_2: 1 messages\n")
+    assert (done.returncode, done.stdout) == (1, "telegram_2: 1 message\n")
     assert "telegram_1 is damaged" in done.stderr
     assert "gone.json cannot be read" in done.stderr
     assert (tmp_path / "telegram_1.json").read_text("utf-8") == '{"messages": [{"role"'
@@ -170,6 +171,20 @@ def test_a_conversation_has_the_title_of_its_first_line_or_its_own(tmp_path: Pat
     assert json.loads(_run(tmp_path, "sessions", "list", "--json").stdout)[0]["title"].startswith("Fish")
 
 
+def test_a_title_is_what_the_person_said_without_the_files_and_also_after_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("hello there", "utf-8")
+    (tmp_path / "config.toml").write_text('provider = "openai"\n', "utf-8")
+    around = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+    for args, stdin in ((("look", "-f", str(tmp_path / "f.txt")), ""), ((), "```py\nprint(1)\n```\nwhy?")):
+        run_weft(environ(tmp_path), "ask", "-p", "scripted", *args, stdin=stdin)
+    failed = run_weft(environ(tmp_path, **around), "ask", "will this fail?")
+
+    rows = json.loads(run_weft(environ(tmp_path), "sessions", "list", "--json").stdout)
+
+    assert failed.returncode == 1
+    assert [row["title"].strip() for row in rows] == ["will this fail?", "py\nprint(1)", "look"]
+
+
 def test_a_deleted_conversation_leaves_nothing_but_a_fingerprint(
     tmp_path: Path, sql: Callable[..., list[tuple[object, ...]]]
 ) -> None:
@@ -194,9 +209,7 @@ def test_deleting_asks_a_person_first(tmp_path: Path) -> None:
         ours, theirs = os.openpty()
         os.write(ours, f"{answer}\n".encode())
         command = [sys.executable, "-m", "weft", "sessions", "delete", session]
-        done = subprocess.run(
-            command, stdin=theirs, capture_output=True, env={"WEFT_HOME": str(tmp_path)}, check=False
-        )
+        done = subprocess.run(command, stdin=theirs, capture_output=True, env=environ(tmp_path), check=False)
         os.close(ours)
         os.close(theirs)
         assert b"for good?" in done.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from programs import environ
 from skill_programs import described
 
 ARGS = [{"param": "tag", "kind": "flag", "flag": "--tag"}, {"param": "text", "kind": "positional"}]
@@ -33,7 +34,7 @@ def tried(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "weft", "skills", *args],
         capture_output=True,
         text=True,
-        env={"WEFT_HOME": str(home), "PATH": "/usr/bin:/bin", "SECRET_KEY": "hidden"},
+        env=environ(home) | {"SECRET_KEY": "hidden"},
         timeout=60,
         check=False,
     )

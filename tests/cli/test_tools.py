@@ -30,7 +30,9 @@ def test_a_tool_is_enabled_and_disabled_and_all_else_stays(tmp_path: Path, befor
         assert run_weft(environ(home), "tools", "enable", "files", "--in", str(docs)).returncode == 0
     assert run_weft(environ(home), "tools", "enable", "fetch").returncode == 0
     assert listed(home) == {"files": True, "fetch": True}
-    assert str(docs) in run_weft(environ(home), "tools", "list").stdout
+    lines = run_weft(environ(home), "tools", "list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["files", "in", "fetch"]
+    assert str(docs) in lines[1]
     assert run_weft(environ(home), "tools", "disable", "files").returncode == 0
     assert listed(home) == {"files": False, "fetch": True}
 

@@ -13,7 +13,10 @@ from programs import environ, run_weft
     [
         (("memory", "show", "nope"), "`weft memory list` shows them."),
         (("memory", "undo", "nope"), "check its label."),
-        (("memory", "delete", "nope"), "check its label."),
+        (("memory", "delete", "nope"), "`weft memory list` shows them."),
+        (("memory", "delete", "notes"), "add --yes if that is what you want."),
+        (("sessions", "delete", "nope"), "There is no session 'nope'"),
+        (("ask", "-f", "/", "hi"), "'/' is a folder: attach the files in it that you need."),
         (("memory", "unarchive", "nope"), "There is no note"),
         (("memory", "forget", "terminal:owner", "nope"), "Nothing is known"),
         (("memory", "share", "notes", "weft"), "name another agent."),

@@ -41,6 +41,8 @@ def read_attachment(path: str, *, max_bytes: int) -> Attachment:
     """
     file = Path(path).expanduser()
     try:
+        if file.is_dir():
+            raise ConfigError(f"{path!r} is a folder: attach the files in it that you need.")
         if not file.is_file():
             raise ConfigError(f"There is no file {path!r} to attach: check the path.")
         with file.open("rb") as opened:

@@ -35,6 +35,7 @@ from weft.gateway.assistant import Assistant
 from weft.gateway.background import idle_sessions, learn_facts_from, learn_from, learn_once, may_learn
 from weft.providers.base import describe
 from weft.types.escape import printable
+from weft.types.plural import counted
 from weft.types.request import TurnRequest
 
 app = typer.Typer(add_completion=False)
@@ -132,7 +133,7 @@ async def _greet(assistant: Assistant, session_id: str) -> list[str]:
     info = assistant.engine.provider.info
     with suppress(ProviderError):  # the first answer says it, and `/model` changes it
         info = await describe(assistant.engine.provider)
-    so_far = f"{len(newest)} messages so far" if newest else "a new session"
+    so_far = f"{counted(len(newest), 'message')} so far" if newest else "a new session"
     line = f"{info.provider} ({info.id}) answers; {so_far}. `/help` lists the commands."
     out.print(f"[dim]{escape(printable(line))}[/]")
     return [message.content for message in newest if message.role == "user" and message.origin == "user"]

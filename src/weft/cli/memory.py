@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from difflib import unified_diff
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -19,13 +14,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.cli import blocks
-from weft.cli.options import AsJson, err, out, read_stdin, say
+from weft.cli.editor import edited
+from weft.cli.options import AsJson, Yes, confirm_loss, err, out, read_stdin, safe, say
 from weft.cli.stores import DEFAULT_AGENT, Agent, Label, with_store
 from weft.errors import ConfigError, StoreError, UnknownName
 from weft.memory.audit import secrets_of
 from weft.memory.base import Store
 from weft.types.escape import printable
 from weft.types.memory import BlockType
+from weft.types.plural import counted
 from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
 
@@ -99,7 +96,7 @@ def edit(
     """Make this the whole text of a block; a new label makes a new block."""
     if text is None:
         before, base = with_store(lambda store: _text_and_version(store, agent, label))
-        text = _edited(before)
+        text = edited(before)
         if text == before:
             out.print("Nothing was changed.")
             return
@@ -116,8 +113,8 @@ def edit(
 
 @app.command()
 def append(label: Label, text: Words, agent: Agent = DEFAULT_AGENT) -> None:
-    """Add text to the end of a block."""
-    with_store(lambda store: store.memory.append_to_block(agent, label, text, is_system=True))
+    """Add text to the end of a block, on a line of its own."""
+    with_store(lambda store: store.memory.append_to_block(agent, label, text, own_line=True, is_system=True))
 
 
 @app.command()
@@ -225,9 +222,15 @@ def unarchive(note: Annotated[str, typer.Argument(metavar="ID")], agent: Agent =
 
 
 @app.command()
-def delete(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
+def delete(label: Label, agent: Agent = DEFAULT_AGENT, yes: Yes = False) -> None:
     """Delete a block with all its history."""
+    text = with_store(lambda store: store.memory.get_rendered_content(agent, label))
+    if text is None:
+        raise _unknown(label, agent)
+    size = counted(len(text), "character")
+    confirm_loss(f"Delete the block {label!r} ({size}) with all its history?", yes=yes)
     with_store(lambda store: store.memory.delete_block(agent, label, is_system=True))
+    out.print(f"Deleted the block {safe(label)} with its history.")
 
 
 @app.command()
@@ -309,7 +312,7 @@ def purge(
     what: Annotated[
         str, typer.Argument(metavar="FINGERPRINT", help="As the audit names it; `-` reads the text itself.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Overwrite a text for good: in the log, the index, blocks and their history, facts, notes, receipts."""
     if not yes and (what == "-" or not sys.stdin.isatty()):
@@ -334,20 +337,6 @@ async def _secret(name: str, store: Store) -> str:
 async def _text_and_version(store: Store, agent: str, label: str) -> tuple[str, str | None]:
     document = await store.memory.get_block(agent, label)
     return ("", None) if document is None else (document.text(), document.version)
-
-
-def _edited(text: str) -> str:
-    """Let the person edit a text in their editor. A line break at the end that the editor adds is dropped."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "block.md"
-        path.write_bytes(text.encode())
-        try:
-            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603 - the person's own
-            edited = path.read_bytes().decode()
-        except (OSError, ValueError, subprocess.CalledProcessError) as error:
-            raise ConfigError(f"The editor {editor!r} failed: set EDITOR to one that works.") from error
-    return edited if text.endswith("\n") else edited.removesuffix("\n")
 
 
 def show_hits(hits: Sequence[MemorySearchResult], *, as_json: bool) -> None:

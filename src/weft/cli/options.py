@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from weft.config import Config, load_config
-from weft.errors import StoreError
+from weft.errors import ConfigError, StoreError
 from weft.gateway.sanitize import clean
 from weft.models import stand_in_note, with_named_provider
 from weft.private_files import write_private
@@ -62,6 +62,8 @@ Workspace = Annotated[
     typer.Option("--workspace", "-w", metavar="PATH", help="The folder with SOUL.md and the rest."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 PERSON = Caller(agent_id="weft", channel="terminal", sender_id="owner")
 """The person at the terminal: the owner."""
@@ -117,6 +119,19 @@ def note_stand_in(config: Config, info: ModelInfo) -> None:
 def waiting_for(info: ModelInfo) -> str:
     """Say what the person waits for until the first word of an answer comes."""
     return "loading the model" if info.provider == "local" else f"waiting for {info.provider}"
+
+
+def confirm_loss(question: str, *, yes: bool) -> None:
+    """Ask before something is deleted for good; a person who says no ends the command.
+
+    Raises:
+        ConfigError: nobody can be asked.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("Deleting cannot be taken back: add --yes if that is what you want.")
+    typer.confirm(printable(question), abort=True)
 
 
 def say(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,12 +11,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, out, safe, say, write
+from weft.cli.options import AsJson, Yes, confirm_loss, out, safe, say, write
 from weft.cli.stores import with_store
 from weft.errors import ConfigError, StoreError, WrongPath
 from weft.memory.base import Store
 from weft.types.escape import one_line, printable
 from weft.types.message import Message
+from weft.types.plural import counted
 from weft.types.session import Session
 from weft.workspace.session_files import SessionFile, read_session, to_chai, to_lines, to_miniclaw
 
@@ -117,18 +117,13 @@ def rename(
 
 
 @app.command()
-def delete(
-    session: Id, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
-) -> None:
+def delete(session: Id, yes: Yes = False) -> None:
     """Delete a conversation for good: its messages, their receipts, its summary and the index."""
-    if not yes and not sys.stdin.isatty():
-        raise ConfigError("Deleting cannot be taken back: add --yes if that is what you want.")
     one = with_store(lambda store: named_session(store, session))
-    if not yes:
-        title = one_line(one.title)[:_TITLE_CHARS] or "without a title"
-        typer.confirm(f"Delete the conversation {one.id} ({printable(title)}) for good?", abort=True)
+    title = one_line(one.title)[:_TITLE_CHARS] or "without a title"
+    confirm_loss(f"Delete the conversation {one.id} ({title}) for good?", yes=yes)
     messages = with_store(lambda store: store.sessions.delete(one.id))
-    out.print(f"Deleted, with {messages} {'message' if messages == 1 else 'messages'}.")
+    out.print(f"Deleted, with {counted(messages, 'message')}.")
 
 
 @app.command()
@@ -171,19 +166,19 @@ def import_sessions(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of Weft, miniclaw or Chai.")],
 ) -> None:
     """Read conversations from files; one that is damaged is left as it is and named."""
-    code = 0
+    codes: list[int] = []
     for file in files:
         try:
             session = read_session(_text(Path(file)), Path(file).stem)
             with_store(partial(_import, session))
-            out.print(f"{escape(printable(session.id))}: {len(session.messages)} messages")
+            out.print(f"{escape(printable(session.id))}: {counted(len(session.messages), 'message')}")
             for note in session.notes:
                 typer.echo(f"weft: {printable(note)}", err=True)
         except StoreError as error:
             typer.echo(f"weft: {printable(str(error))}", err=True)
-            code = max(code, error.exit_code)
-    if code:
-        raise typer.Exit(code)
+            codes.append(error.exit_code)
+    if codes:
+        raise typer.Exit(min(codes))  # the call was wrong only if all these files were
 
 
 async def _import(file: SessionFile, store: Store) -> None:

@@ -40,8 +40,8 @@ def list_tools(as_json: AsJson = False) -> None:
         return
     for name, about in _ABOUT.items():
         out.print(f"[bold]{name}[/]  {'on ' if name in tools.enabled else 'off'}  {about}", soft_wrap=True)
-    for folder in tools.files.folders if "files" in tools.enabled else ():
-        out.print(f"       in {safe(folder)}", soft_wrap=True)
+        for folder in tools.files.folders if name == "files" and name in tools.enabled else ():
+            out.print(f"       in {safe(folder)}", soft_wrap=True)
 
 
 @app.command()

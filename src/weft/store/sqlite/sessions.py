@@ -18,9 +18,14 @@ PLAIN_RULE = SessionRule()
 _COLUMNS = (
     "id, channel, conversation, sender, agent_id, created_at, active_at, closed_at, learn_tries, learned_to"
 )
+_WORDS = "ltrim({0}, '` ' || char(10))"
+_TITLE = f"substr({_WORDS}, 1, min(200, instr({_WORDS} || char(10) || '```', char(10) || '```') - 1))"
+"""The words of a message up to the first text that is attached to it, or to the end of a first such text."""
 _TITLED = f"""{_COLUMNS}, coalesce(nullif(title, ''), (
-    select substr(content, 1, 200) from messages where session_id = sessions.id and role = 'user'
-    order by seq limit 1), '') as title"""
+    select {_TITLE.format("content")} from messages where session_id = sessions.id and role = 'user'
+    order by seq limit 1), (
+    select {_TITLE.format("text")} from turns where session_id = sessions.id and text is not null
+    order by created_at limit 1), '') as title"""
 _BIND = "insert or replace into bindings(channel, conversation, sender, session_id) values(?, ?, ?, ?)"
 
 
