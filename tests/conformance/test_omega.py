@@ -520,6 +520,13 @@ async def test_O47_an_empty_message_is_refused_when_the_context_is_built(message
     assert isinstance(caught.value, weft.ContextError)
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama", "openai", "openrouter"])
+def test_O47_no_request_is_written_for_an_empty_message(provider: str) -> None:
+    with pytest.raises(weft.EmptyMessage):
+        weft.wire.to_wire(provider, weft.Context(current_message=" \n"))
+    assert weft.wire.to_wire(provider, weft.Context(current_message="hi"))
+
+
 async def test_O47_an_empty_message_reaches_no_provider() -> None:
     provider = weft.ScriptedProvider(["never said"])
 
