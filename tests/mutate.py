@@ -206,7 +206,7 @@ def broken(mutant: Mutant) -> str:
 
 
 def tests_of(line_id: str) -> list[str]:
-    """Return the tests that carry a line's id, as pytest names them; those that take a whole day come last."""
+    """Return the tests that carry a line's id, as pytest names them; the slow ones come last."""
     proofs = sorted(conformance.proofs().get(line_id, []), key=lambda name: name.startswith("test_day"))
     return [f"tests/conformance/{name.replace('::', '.py::')}" for name in proofs]
 
