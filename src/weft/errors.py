@@ -8,6 +8,7 @@
     ├── WorkspaceError           the workspace directory is missing or is not one
     ├── StoreError               what lasts could not be read or written
     │   ├── LimitExceeded        a block would grow past its limit
+    │   ├── ReadOnlyStore        the file of the store can be read and not written
     │   ├── UnknownName          nothing that is kept has this name
     │   └── WrongPath            a file or a folder that was named is not the right one
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
@@ -90,6 +91,10 @@ class LimitExceeded(StoreError):
             f"The block {label!r} holds at most {limit} {unit} and this would make it {needed}: "
             f"shorten it, or raise its {setting}."
         )
+
+
+class ReadOnlyStore(StoreError):
+    """The file of the store can be read, but not written to."""
 
 
 class UnknownName(StoreError):
