@@ -9,6 +9,7 @@
     ├── StoreError               what lasts could not be read or written
     │   ├── LimitExceeded        a block would grow past its limit
     │   ├── InvalidEdit          a value, a verb or a schema that a block cannot have
+    │   ├── ReadOnlyStore        the file of the store can be read and not written
     │   ├── UnknownName          nothing that is kept has this name
     │   └── WrongPath            a file or a folder that was named is not the right one
     ├── PermissionDenied         a write that the block, the share or the owner does not allow
@@ -101,6 +102,10 @@ class InvalidEdit(StoreError):
     def __init__(self, sentence: str, *, kind: str = "") -> None:
         super().__init__(sentence)
         self.kind = kind
+
+
+class ReadOnlyStore(StoreError):
+    """The file of the store can be read, but not written to."""
 
 
 class UnknownName(StoreError):

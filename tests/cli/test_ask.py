@@ -183,7 +183,7 @@ def test_the_receipt_names_what_is_attached_and_what_the_model_does_not_take(tmp
     ("name", "sentence"),
     [
         ("gone.txt", "There is no file 'gone.txt' to attach: check the path."),
-        (".", "There is no file '.' to attach: check the path."),
+        (".", "'.' is a folder: attach the files in it that you need."),
         ("binary", "'binary' is neither UTF-8 text nor a picture: attach another file."),
         (
             "large",

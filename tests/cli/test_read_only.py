@@ -1,9 +1,11 @@
 """A database that cannot be written to: what is in it can be read, and Weft says that nothing is kept."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,23 @@ def test_what_is_kept_can_be_read_and_one_line_says_that_nothing_is_kept(
     assert done.returncode == 0, done.stderr
     assert words in done.stdout
     assert done.stderr.count(NOTE) == 1
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_backup_can_be_made_and_holds_everything(run: Run, tmp_path: Path) -> None:
+    done = run("backup", str(tmp_path / "copy.db"))
+
+    assert done.returncode == 0, done.stderr
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert copy.execute("select count(*) from messages").fetchone() == (2,)
+
+
+def test_a_conversation_says_what_to_do_instead(run: Run) -> None:
+    done = run("chat")
+
+    assert done.returncode == 1
+    assert "`weft doctor` says how to make the database writable" in done.stderr
+    assert "`weft ask` answers without keeping anything" in done.stderr
 
 
 def test_everything_can_be_exported(run: Run, tmp_path: Path) -> None:

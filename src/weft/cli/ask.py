@@ -29,7 +29,7 @@ from weft.cli.options import (
     waiting_for,
 )
 from weft.compose import connect
-from weft.errors import ConfigError, StoreError
+from weft.errors import ConfigError, ReadOnlyStore, StoreError
 from weft.gateway.assistant import Assistant
 from weft.providers.base import collected
 from weft.types.codec import to_dict
@@ -87,6 +87,8 @@ async def _new_session(assistant: Assistant) -> str:
     try:
         store = await assistant.store.get()
         return (await store.sessions.new(*_PLACE, agent_id=PERSON.agent_id)).id
+    except ReadOnlyStore:
+        return ""  # the store has said so when it was opened
     except StoreError as error:
         typer.echo(f"weft: nothing of this is kept. {printable(str(error))}", err=True)
         return ""

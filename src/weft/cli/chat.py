@@ -30,7 +30,7 @@ from weft.cli.options import (
 from weft.cli.sessions import named_session
 from weft.compose import connect
 from weft.config import Config
-from weft.errors import ProviderError
+from weft.errors import ProviderError, ReadOnlyStore
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import idle_sessions, learn_facts_from, learn_from, learn_once, may_learn
 from weft.providers.base import describe
@@ -42,6 +42,10 @@ app = typer.Typer(add_completion=False)
 
 _CONVERSATION = "chat"
 _RECALLED_LINES = 200
+_READ_ONLY = (
+    "A conversation is kept, and here it cannot be: `weft doctor` says how to make the database writable, "
+    "and `weft ask` answers without keeping anything."
+)
 
 
 @app.command()
@@ -87,7 +91,10 @@ def chat(
         finally:
             await assistant.close()
 
-    failed = run(work())
+    try:
+        failed = run(work())
+    except ReadOnlyStore as error:
+        raise ReadOnlyStore(_READ_ONLY) from error
     if failed and not sys.stdin.isatty():
         raise typer.Exit(1)
 

@@ -40,7 +40,8 @@ class SqliteBackups(Repository):
             if progress is not None:
                 progress(done, total)
 
-        copying = asyncio.ensure_future(asyncio.to_thread(_make, self._database.path, Path(path), step))
+        source = (Path(self._database.path), self._database.uri)
+        copying = asyncio.ensure_future(asyncio.to_thread(_make, source, Path(path), step))
         try:
             target, size = await asyncio.shield(copying)
         except asyncio.CancelledError:
@@ -48,8 +49,9 @@ class SqliteBackups(Repository):
             with suppress(StoreError):
                 await copying
             raise
-        query = "insert or replace into backups(id, at, path) values(1, ?, ?)"
-        await self._execute(query, started, str(target))
+        if not self._database.is_read_only:  # else nothing can be recorded, and the copy is as good
+            query = "insert or replace into backups(id, at, path) values(1, ?, ?)"
+            await self._execute(query, started, str(target))
         return size
 
     async def backup_status(self) -> BackupStatus:
@@ -74,34 +76,38 @@ def restore(database: Path, backup: Path) -> Path | None:
         raise ConfigError(f"There is no file {backup}: name a file that `weft backup` wrote.")
     if database.exists() and backup.samefile(database):
         raise ConfigError(f"{backup} is the database itself: name a file that `weft backup` wrote.")
-    with _copied(backup, database) as copy, _locked(database):
+    with _copied((backup, str(backup)), database) as copy, _locked(database):
         old = _move_away(database)
         copy.replace(database)
         _sync_folder(database.parent)
     return old
 
 
-def _make(source: str, target: Path, progress: BackupProgress) -> tuple[Path, int]:
+def _make(source: tuple[Path, str], target: Path, progress: BackupProgress) -> tuple[Path, int]:
     target = target.expanduser().absolute()
     if target.exists() or target.is_symlink():
         raise ConfigError(
             f"There is something at {target} already, and a backup overwrites nothing: name a new file, or a "
             "folder with `--keep N`."
         )
-    with _copied(Path(source), target, progress) as copy:
+    with _copied(source, target, progress) as copy:
         copy.replace(target)
         _sync_folder(target.parent)
     return target, target.stat().st_size
 
 
 @contextmanager
-def _copied(source: Path, target: Path, progress: BackupProgress | None = None) -> Iterator[Path]:
-    """Yield a checked copy of a database under a temporary name beside the target; rename it to keep it."""
+def _copied(origin: tuple[Path, str], target: Path, progress: BackupProgress | None = None) -> Iterator[Path]:
+    """Yield a checked copy of a database under a temporary name beside the target; rename it to keep it.
+
+    `origin` is the file, and the name by which to open it for reading.
+    """
+    source, uri = origin
     part = target.with_name(f".{target.name}.part-{os.getpid()}")
     try:
         with translated(str(target)):
             make_private(part)
-        with translated(str(source)), closing(connect(str(source), read_only=True)) as db:
+        with translated(str(source)), closing(connect(uri, read_only=True)) as db:
             if find_version(db, str(source)) == 0:
                 raise StoreError(f"{source} is not a Weft store: name another file.")
             # One read transaction from here on: otherwise each write of others would start the copy again.

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 import apsw
 
-from weft.errors import StoreError, WeftError
+from weft.errors import ReadOnlyStore, StoreError, WeftError
 from weft.private_files import make_private_folder, private_opener
 from weft.store.sqlite.migrations import migrate
 from weft.store.sqlite.rows import fetch
@@ -83,9 +83,10 @@ class Database:
         self._connections: list[apsw.Connection] = []
         self._closed = False
         with translated(path):
-            self._writer, self._uri = _open(path)
+            self._writer, self.uri = _open(path)
             migrate(self._writer, path, tables)
-        if self._writer.readonly("main"):
+        self.is_read_only = self._writer.readonly("main")
+        if self.is_read_only:
             _log.warning("%s cannot be written to: it is read, and nothing new is kept.", path)
         self._thread = threading.Thread(target=self._write_forever, name="weft-store", daemon=True)
         self._thread.start()
@@ -154,7 +155,7 @@ class Database:
         connection = getattr(self._reader, "connection", None)
         if connection is None:
             with translated(self.path):
-                connection = self._reader.connection = connect(self._uri, read_only=True)
+                connection = self._reader.connection = connect(self.uri, read_only=True)
             self._connections.append(connection)
         return [self._read_now(connection, job) for job in jobs]
 
@@ -352,7 +353,8 @@ def translated(path: str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise StoreError(explain(error, path)) from error
+        kind = ReadOnlyStore if isinstance(error, apsw.ReadOnlyError) else StoreError
+        raise kind(explain(error, path)) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StoreError(f"{path} cannot be used ({reason}): name another place.") from error
