@@ -37,7 +37,7 @@ def test_tasks_are_added_listed_changed_and_cancelled_by_hand(environ: dict[str,
         (("tasks", "add", "x", "--due", "soon"), 2, "write it as YYYY-MM-DD HH:MM"),
         (("tasks", "add", "x", "--repeat", "dayly"), 2, "did you mean 'daily'"),
         (("tasks", "cancel", "zzz"), 2, "No task of yours begins with 'zzz'"),
-        (("pair", "NOCODE"), 1, "No one waits with this code"),
+        (("pair", "NOCODE"), 2, "No one waits with this code"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(
