@@ -320,9 +320,9 @@ def test_a_look_at_the_context_names_the_model_the_window_and_the_address_that_w
         asked = run(tmp_path, "ask", "-p", "lmstudio", "--receipt", "hi").stderr
 
     for look in looks:
-        assert (look["model"], look["window"], look["address"]) == ("zed", 50_000, server.url)
+        assert (look["model"], look["window"], look["address"]) == ("zed", 50_000, f"{server.url}/v1")
         assert look["provider_reason"] == "it was asked for"
-    assert f"asked lmstudio (zed) at {server.url}: it was asked for" in asked
+    assert f"asked lmstudio (zed) at {server.url}/v1: it was asked for" in asked
 
 
 def test_a_look_at_the_context_of_a_vendor_needs_no_key(tmp_path: Path) -> None:

@@ -79,9 +79,9 @@ def _limited(window: Window, max_messages: int | None, max_tokens: int | None) -
     if max_messages is not None:
         beyond = len(window.tail.entries) - len(window.excluded) - max_messages
         oldest = beyond
-        if window.excluded and beyond > 0:  # what is excluded takes no place
+        if window.excluded:  # what is excluded takes no place
             left = [at for at in range(len(window.tail.entries)) if at not in window.excluded]
-            oldest = left[min(beyond, len(left) - 1)]
+            oldest = left[min(max(beyond, 0), len(left) - 1)] if left else beyond
         first = bisect_left(window.cuts, oldest)
         if first or (window.tail.messages_before and beyond >= 0):
             why = f"older than the newest {max_messages} messages"
