@@ -528,3 +528,12 @@ def test_C27_as_json_the_system_string_is_a_field_of_its_own(tmp_path: Path) -> 
     shown = system_shown(tmp_path)
 
     assert shown == "Answer in one line.\n\n" + INTRO + "## notes\nWrite notes.\n\nbody\n\n"
+
+
+async def test_C19_every_message_is_sent_even_beyond_the_models_window(tmp_path: Path) -> None:
+    long = [weft.Message(role="user", content=f"{n:04} " + "x" * 4000) for n in range(200)]
+
+    context = await builder(tmp_path).with_messages(long).build("hello")
+
+    assert len(context.history) == 200
+    assert receipt_of(context).over_limit
