@@ -276,7 +276,7 @@ def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]
     makers = {
         "memory": lambda: memory_tools(store.memory, store.recall),
         "facts": lambda: fact_tools(store.facts),
-        "tasks": lambda: task_tools(store.tasks, zone_of),
+        "tasks": lambda: task_tools(store.tasks, zone_of, config.tasks),
         "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
         "files": lambda: file_tools(config.tools.files, (config.paths.config_file, config.paths.database)),
         "fetch": fetch_tools,

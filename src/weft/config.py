@@ -26,10 +26,12 @@ from weft.providers.access import HttpSettings, Keys, ProviderSettings, check_ke
 from weft.providers.choose import NAMES as PROVIDER_NAMES
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.local import LocalSettings
+from weft.store.rules import TaskLimits
 from weft.tools.files import FileToolSettings
 from weft.tools.mcp import McpSettings
 from weft.tools.process import ExecutionSettings
 from weft.turn.act import ToolLimits
+from weft.turn.authorize import ActsFreely
 from weft.turn.classify import RouteSettings
 from weft.types.codec import from_dict
 from weft.types.limits import (
@@ -186,6 +188,7 @@ class ToolSettings:
     enabled: tuple[OptionalTools, ...] = ()
     files: FileToolSettings = FileToolSettings()
     rules: tuple[Mapping[str, Any], ...] = ()
+    acts_freely: ActsFreely = ActsFreely()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +230,7 @@ class Config:
     search: SearchSettings = SearchSettings()
     skills: SkillSettings = SkillSettings()
     tools: ToolSettings = ToolSettings()
+    tasks: TaskLimits = TaskLimits()
     mcp: McpSettings = McpSettings()
     route: RouteSettings = RouteSettings()
     telegram: TelegramSettings = TelegramSettings()
@@ -301,7 +305,12 @@ class Config:
     def tool_limits(self, recipe: Recipe) -> ToolLimits:
         """Return how often and how long a turn may call tools."""
         rounds = recipe.tools.max_rounds if self.tools.max_rounds is None else self.tools.max_rounds
-        return ToolLimits(max_rounds=rounds, seconds=self.tools.seconds, max_chars=self.tools.max_chars)
+        return ToolLimits(
+            max_rounds=rounds,
+            seconds=self.tools.seconds,
+            max_chars=self.tools.max_chars,
+            acts_freely=self.tools.acts_freely,
+        )
 
     def execution(self) -> ExecutionSettings:
         """Return how programs of skills run. They end just before the call, so that their output is read."""

@@ -17,6 +17,7 @@
     ├── ProviderError            a model could not be asked, or gave no usable answer
     │   └── RequestTooLong       a server refused a request for its length
     ├── ToolError                a tool could not be run
+    │   └── NotDone              a call needs the consent of the person and does not have it
     └── ChannelError             a message could not be received or delivered
 
 Each message is one sentence that says what happened, and then what to do. `exit_code` is what the
@@ -149,6 +150,14 @@ class RequestTooLong(ProviderError):
 
 class ToolError(WeftError):
     """A tool could not be run."""
+
+
+class NotDone(ToolError):
+    """A call needs the consent of the person and does not have it. `wanted` says what it was to do."""
+
+    def __init__(self, sentence: str, *, wanted: str) -> None:
+        super().__init__(sentence)
+        self.wanted = wanted
 
 
 class ChannelError(WeftError):

@@ -66,7 +66,7 @@ async def test_a_new_entry_is_told_once_across_restarts_and_its_text_is_shown(se
         )
         store = await watched.store()
         [session] = await store.sessions.list()
-        assert [m.origin for m in await store.messages.all(session.id)] == ["web", "agent"]
+        assert [m.origin for m in await store.messages.all(session.id)] == ["feed", "agent"]
         assert await watched.look() == []
     server.body = rss((2, "Marlin seen", "x"), (3, "Tuna seen", "y"))
     async with watching(settings) as watched:

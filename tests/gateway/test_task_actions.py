@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import weft
 from weft.gateway.background import take_reminders
@@ -129,3 +130,69 @@ async def test_a_chat_at_the_terminal_leaves_the_tasks_of_other_channels_alone()
         await made.look_again()
 
         assert await wire.wait(1) == [("7", "High water is at noon.")]
+
+
+async def test_a_task_that_the_assistant_does_creates_no_task_that_it_does() -> None:
+    wire = Wire()
+    breed = weft.ToolCall(
+        id="c1",
+        name="create_task",
+        arguments={"text": "do it again", "due": "2036-11-17 09:01", "repeat": "* * * * *", "do": True},
+    )
+    remind = weft.ToolCall(
+        id="c2", name="create_task", arguments={"text": "tell Ada", "due": "2036-11-17 10:00"}
+    )
+    model = weft.ScriptedProvider(
+        [weft.Reply(text="", tool_calls=(breed, remind), stop_reason="tools"), "Done."]
+    )
+    async with gateway(model, wire) as (made, app):
+        store = await order(app)
+        await store.tasks.fire(DUE.timestamp(), acting=ACTING)
+        await made.look_again()
+        await wire.wait(1)
+        pending = await store.tasks.list("telegram:7")
+
+    [refused, created] = [m.content for m in model.requests[1].to_messages() if m.role == "tool"]
+    assert refused.startswith("error: nobody asked for this now, so you cannot give yourself something to do")
+    assert created.startswith("kept: ")
+    assert [task.text for task in pending] == ["tell Ada"]
+
+
+async def test_tasks_do_not_breed_however_often_they_fire(home: Path) -> None:
+    """Three new tasks in every turn were 3, 9, 27, 81 after four minutes."""
+    wire = Wire()
+    breed = [
+        weft.ToolCall(
+            id=f"c{number}",
+            name="create_task",
+            arguments={"text": f"again {number} {{n}}", "due": "2036-11-17 09:00", "do": True},
+        )
+        for number in range(3)
+    ]
+    reply = weft.Reply(text="", tool_calls=tuple(breed), stop_reason="tools")
+    async with gateway(weft.ScriptedProvider([reply, "ok"] * 20), wire) as (made, app):
+        store = await order(app, repeat="* * * * *")
+        for minute in range(4):
+            await store.tasks.fire((DUE + timedelta(minutes=minute)).timestamp(), acting=ACTING)
+            await made.look_again()
+            await wire.wait(minute + 1)
+
+        assert [task.text for task in await store.tasks.list("telegram:7")] == [TEXT]
+
+
+async def test_by_a_setting_a_task_may_create_tasks(home: Path) -> None:
+    (home / "config.toml").write_text("[tasks]\nfrom_tasks = true\n")
+    wire = Wire()
+    breed = weft.ToolCall(
+        id="c1",
+        name="create_task",
+        arguments={"text": "again", "due": "2036-11-17 09:30", "do": True},
+    )
+    model = weft.ScriptedProvider([weft.Reply(text="", tool_calls=(breed,), stop_reason="tools"), "ok"])
+    async with gateway(model, wire) as (made, app):
+        store = await order(app)
+        await store.tasks.fire(DUE.timestamp(), acting=ACTING)
+        await made.look_again()
+        await wire.wait(1)
+
+        assert [task.text for task in await store.tasks.list("telegram:7")] == ["again"]

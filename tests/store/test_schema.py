@@ -1,6 +1,7 @@
 """One description of the tables creates, exports, imports and purges: no column can be forgotten."""
 
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -136,14 +137,30 @@ async def test_an_older_file_is_brought_up_to_date_once_by_the_steps_after_it(
     path = tmp_path / "weft.db"
     async with await weft.open(path) as store:
         await store.facts.set("a:b", "city", "Lisbon")
-    assert await _versions(path) == [(1, "m001_start")]
+    known = await _versions(path)
 
-    monkeypatch.setattr(migrations, "STEPS", (_add_mood,))
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, _add_mood))
 
-    assert await _versions(path) == await _versions(path) == [(1, "m001_start"), (2, "_add_mood")]
+    newer = [*known, (len(known) + 1, "_add_mood")]
+    assert await _versions(path) == await _versions(path) == newer
     assert "mood" in _columns(path)["facts"]
     async with await weft.open(path) as store:
         assert await store.facts.get("a:b", "city") == "Lisbon"
+
+
+async def test_a_file_of_the_first_version_has_every_column_after_its_steps(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute((Path(__file__).parent / "version_1.sql").read_text("utf-8"))
+        db.pragma("application_id", migrations.APPLICATION_ID)
+        db.execute("insert into migrations(number, name, at) values(1, 'm001_start', 0)")
+        db.execute("insert into facts(person, key, value, created_at) values('owner', 'city', 'Lisbon', 0)")
+
+    async with await weft.open(path) as store:
+        assert await store.facts.get("terminal:owner", "city") == "Lisbon"
+        assert await store.memory.create_block("weft", "notes")
+    await _versions(tmp_path / "new.db")
+    assert _columns(path) == _columns(tmp_path / "new.db")
 
 
 async def test_a_new_file_begins_at_the_newest_version(
@@ -158,13 +175,13 @@ async def test_a_step_that_fails_leaves_the_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "weft.db"
-    await _versions(path)
+    known = await _versions(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "STEPS", (_add_mood, _fail))
+        patch.setattr(migrations, "STEPS", (*migrations.STEPS, _add_mood, _fail))
         with pytest.raises(weft.StoreError, match="no"):
             Database(str(path))
 
-    assert await _versions(path) == [(1, "m001_start")]
+    assert await _versions(path) == known
     assert "mood" not in _columns(path)["facts"]
     assert "half" not in _columns(path)

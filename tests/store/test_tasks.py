@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import weft
+from weft.store.rules import TaskLimits
 
 LISBON = "Europe/Lisbon"
 ALL = ("telegram",)
@@ -158,3 +159,69 @@ async def test_a_task_with_a_time_that_makes_no_sense_is_set_aside_and_the_other
     assert await told(store, at("2026-11-17 09:00")) == ["⏰ water the plants"]
     assert await told(store, at("2026-11-17 09:01")) == []
     assert "set aside" in caplog.text
+
+
+async def test_a_person_has_at_most_so_many_pending_tasks_even_if_they_come_at_once(
+    store: weft.Store,
+) -> None:
+    await store.people.link("http:ada", "ada")
+    await store.people.link("telegram:7", "ada")
+    limits = TaskLimits(max_pending=20)
+    senders = ["http:ada", "telegram:7"] * 15
+
+    outcomes = await asyncio.gather(
+        *(store.tasks.add(sender, f"task {at}", limits=limits) for at, sender in enumerate(senders)),
+        return_exceptions=True,
+    )
+
+    refused = [str(outcome) for outcome in outcomes if isinstance(outcome, weft.StoreError)]
+    assert len(await store.tasks.list("http:ada")) == 20
+    assert len(refused) == 10
+    assert set(refused) == {
+        "20 tasks are pending already, and 20 is the most: cancel some first, or raise `tasks.max_pending`."
+    }
+    assert await store.tasks.add("http:eve", "of somebody else", limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("repeat", "seconds", "is_allowed"),
+    [
+        ("* * * * *", 60, True),
+        ("* * * * *", 61, False),
+        ("*/5 * * * *", 300, True),
+        ("0,1 * * * *", 300, False),
+        ("daily", 86_400, True),
+        ("daily", 86_401, False),
+        ("once", 86_401, True),
+    ],
+)
+async def test_a_task_that_repeats_more_often_than_the_settings_allow_is_refused(
+    store: weft.Store, repeat: str, seconds: float, is_allowed: bool
+) -> None:
+    due = datetime(2036, 1, 1, 10, tzinfo=UTC)
+    limits = TaskLimits(min_repeat_seconds=seconds)
+    task = await store.tasks.add("a:b", "dive", due)
+    if is_allowed:
+        await store.tasks.add("a:b", "swim", due, repeat, limits=limits)
+        await store.tasks.update("a:b", task, repeat=repeat, limits=limits)
+        return
+    for work in (
+        store.tasks.add("a:b", "swim", due, repeat, limits=limits),
+        store.tasks.update("a:b", task, repeat=repeat, limits=limits),
+    ):
+        with pytest.raises(weft.StoreError, match="let it repeat less often, or lower"):
+            await work
+    assert [(one.text, one.repeat) for one in await store.tasks.list("a:b")] == [("dive", "once")]
+
+
+async def test_a_task_that_fires_late_is_not_due_again_within_a_minute(store: weft.Store) -> None:
+    due = datetime(2036, 1, 1, 10, tzinfo=UTC)
+    await store.tasks.add("a:b", "dive", due, "* * * * *", channel="a", conversation="b")
+
+    await store.tasks.fire(due.timestamp() + 0.2)
+    [on_time] = await store.tasks.list("a:b")
+    await store.tasks.fire(due.timestamp() + 110)
+    [late] = await store.tasks.list("a:b")
+
+    assert on_time.due == due + timedelta(minutes=1)
+    assert late.due == due + timedelta(minutes=3)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError
-from weft.types.escape import fenced
+from weft.types.escape import fenced, one_line
 from weft.types.request import TurnRequest
 
 _NAMED = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
@@ -69,11 +69,18 @@ def read_attachment(path: str, *, max_bytes: int) -> Attachment:
 
 
 def with_attachments(request: TurnRequest, files: Sequence[Attachment]) -> TurnRequest:
-    """Return the request with the files: texts after its words, pictures as parts, all in the receipt."""
+    """Return the request with the files: texts after its words, pictures as parts, all in the receipt.
+
+    What the files say is not what the person says: the request names them as text from outside.
+    """
+    if not files:
+        return request
     quoted = [fenced(file.text, file.name) for file in files if file.part is None]
     return replace(
         request,
         text="\n\n".join((request.text, *quoted)),
+        words=request.own_words,
+        outside=(*request.outside, *(f"file {one_line(file.name)}" for file in files)),
         parts=(*request.parts, *(file.part for file in files if file.part is not None)),
         notes=(*request.notes, *(f"attached {file.name}, {file.size_bytes:,} bytes" for file in files)),
     )

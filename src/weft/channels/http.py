@@ -211,7 +211,8 @@ class _Routes:
         asked = replace(_request(body), session=body.session or uuid4().hex, commands=True)
         reply = await while_connected(request.receive, collected(self._events(asked)))
         answer = {"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text}
-        return JsonResponse({**answer, "notice": reply.notice} if reply.notice else answer)
+        more = {"notice": reply.notice, "not_done": [*reply.not_done]}
+        return JsonResponse({**answer, **{name: value for name, value in more.items() if value}})
 
     async def receipt(self, turn_id: str) -> Response:
         """Show the receipt of a turn: what the model saw, what was left out, and why."""

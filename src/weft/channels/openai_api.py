@@ -158,8 +158,10 @@ def chat_answer(reply: Reply, answer_id: str, model: str) -> dict[str, Any]:
 
 
 def _beyond_openai(reply: Reply) -> dict[str, Any]:
-    """Write what OpenAI's format has no place for: the line that says what was remembered."""
-    return {"weft": {"notice": reply.notice}} if reply.notice else {}
+    """Write what OpenAI's format has no place for: what was remembered, and what was not done."""
+    if not reply.notice:
+        return {}
+    return {"weft": {"notice": reply.notice} | ({"not_done": [*reply.not_done]} if reply.not_done else {})}
 
 
 def chat_chunk(

@@ -35,7 +35,6 @@ from weft.providers.base import collected
 from weft.types.codec import to_dict
 from weft.types.escape import printable
 from weft.types.reply import Event
-from weft.types.request import TurnRequest
 from weft.types.session import ONE_OFF
 
 app = typer.Typer(add_completion=False)
@@ -62,7 +61,7 @@ def ask(
     config = settings(recipe=recipe, provider=provider, model=model, window=window, workspace=workspace)
     max_bytes = config.context.max_attachment_bytes
     attachments = [read_attachment(file, max_bytes=max_bytes) for file in files or ()]
-    question = with_attachments(TurnRequest(text=message(text), caller=PERSON), attachments)
+    question = with_attachments(message(text), attachments)
 
     async def work() -> None:
         assistant = await connect(config)

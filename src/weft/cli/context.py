@@ -66,7 +66,7 @@ def context(
     """Show what the model would see, without asking it."""
     config = settings(recipe=recipe, provider=provider, model=model, window=window, workspace=workspace)
     vendor = find_vendor(config.provider, config)
-    built = run(_build(config, message(text)))
+    built = run(_build(config, message(text).text))
     if form is not None:
         built = replace(built, form=form.value)
     if svg is not None and built.receipt is not None:

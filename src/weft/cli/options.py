@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -27,7 +28,7 @@ from weft.providers.choose import NAMES
 from weft.types.escape import fenced, printable
 from weft.types.limits import ModelInfo
 from weft.types.recipe import packaged
-from weft.types.request import Caller
+from weft.types.request import Caller, TurnRequest
 
 T = TypeVar("T")
 
@@ -87,10 +88,11 @@ def settings(**overrides: str | int | None) -> Config:
     return with_named_provider(config) if overrides.get("model") else config
 
 
-def message(words: list[str] | None) -> str:
+def message(words: list[str] | None) -> TurnRequest:
     """Return the message of the command line, cleaned; `-` stands for standard input.
 
-    Without `-`, what waits at standard input is quoted after the words.
+    Without `-`, what waits at standard input is quoted after the words. Data beside words is text from
+    outside; standard input alone is the person's message.
 
     Raises:
         EmptyMessage: there is no text.
@@ -99,12 +101,15 @@ def message(words: list[str] | None) -> str:
     if words == ["-"] and sys.stdin.isatty():
         err.print("[dim]Type the message; end it with Ctrl-D.[/]")
     text = " ".join("\n\n" + read_stdin() if word == "-" else word for word in words)
+    own = " ".join(word for word in words if word != "-")
+    is_outside = bool(own) and "-" in words
     if "-" not in words and (data := _waiting_stdin()).strip():
-        text = f"{text}\n\n{fenced(data)}"
+        text, is_outside = f"{text}\n\n{fenced(data)}", True
     cleaned = clean(text.strip("\n"))
     for note in cleaned.notes:
         typer.echo(f"weft: {note}", err=True)
-    return cleaned.text
+    request = TurnRequest(text=cleaned.text, caller=PERSON)
+    return replace(request, words=own, outside=("standard input",)) if is_outside else request
 
 
 def note_stand_in(config: Config, info: ModelInfo) -> None:

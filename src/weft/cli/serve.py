@@ -120,7 +120,13 @@ async def _stay_on(
         _say(f"{channel.name} is open")
     work += [
         dispatcher.deliver(),
-        fire_tasks(assistant.store, dispatcher.look_again, stopped, acting=_readable(channels)),
+        fire_tasks(
+            assistant.store,
+            dispatcher.look_again,
+            stopped,
+            acting=_readable(channels),
+            min_repeat_seconds=config.tasks.min_repeat_seconds,
+        ),
         learn_from_idle(engine, config.learn, stopped),
         delete_old_mail(assistant.store, stopped),
     ]

@@ -60,7 +60,7 @@ def add(
     place = "chat" if channel == "terminal" else sender
     if channel == "http":  # no reminder can reach an app: the task stays pending, and every turn shows it
         channel = place = ""
-    zone = settings().time_zone
+    config = settings()
     task_id = with_store(
         lambda store: store.tasks.add(
             person,
@@ -68,9 +68,10 @@ def add(
             _time(due),
             repeat,
             action="action" if do else "reminder",
-            zone=zone,
+            zone=config.time_zone,
             channel=channel,
             conversation=place,
+            limits=config.tasks,
         )
     )
     out.print(f"kept as {task_id[:8]}")

@@ -14,6 +14,7 @@ from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
+from weft.store.rules import MIN_REPEAT_SECONDS
 from weft.turn.learn import learn_facts, no_summary, summarize
 from weft.types.message import Message
 from weft.types.plural import counted
@@ -45,11 +46,12 @@ async def fire_tasks(
     stopped: asyncio.Event,
     *,
     acting: Collection[str] = (),
+    min_repeat_seconds: float = MIN_REPEAT_SECONDS,
 ) -> None:
     """Fire tasks when they are due, until `stopped`. On the channels `acting` it also does them."""
     tasks = (await store.get()).tasks
     while not stopped.is_set():
-        if await tasks.fire(time.time(), acting=acting):
+        if await tasks.fire(time.time(), acting=acting, min_repeat_seconds=min_repeat_seconds):
             await fired()
         next_due = await tasks.next_due()
         wait = _LONGEST_PAUSE if next_due is None else next_due - time.time()

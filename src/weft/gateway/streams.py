@@ -168,7 +168,7 @@ class Stream:
 
     def __init__(self, settings: StreamSettings, store: LazyStore, submit: Submit) -> None:
         self.settings, self._store, self._submit = settings, store, submit
-        self.origin = (Origin.IMPORT if settings.folder else Origin.WEB).value
+        self.origin = (Origin.IMPORT if settings.folder else Origin.FEED).value
         source = FolderSource(settings) if settings.folder else FeedSource(settings)
         self._source: StreamSource = source
         self._address = digest(source.address)

@@ -13,6 +13,7 @@ from weft.memory.history import undoable
 from weft.memory.store import MemoryStore
 from weft.types.escape import fenced, one_line
 from weft.types.memory import Fact, Permission
+from weft.types.person import agent_behind
 from weft.types.request import Caller
 
 Undo = Callable[[], Awaitable[str]]
@@ -48,7 +49,7 @@ async def _block_changes(memory: MemoryStore, agent: str, label: str) -> list[tu
         change, first = undoable(history), history[0]
         if change is not None and change.at is not None:
             changes.append((change.at, partial(_undo_edit, memory, agent, info.label)))
-        elif change is None and first.author == agent and first.at is not None:
+        elif change is None and agent_behind(first.author) == agent and first.at is not None:
             changes.append((first.at, partial(_remove, memory, agent, info.label)))
     return changes
 

@@ -22,7 +22,16 @@ from weft.types.secret import SHORTEST_SECRET, fingerprint, masked, secrets_in
 from weft.types.section import Origin
 from weft.types.tokenize import is_unspaced, pairs, words
 
-Kind = Literal["secret", "instruction", "contradiction", "stale", "duplicate", "near_duplicate", "near_limit"]
+Kind = Literal[
+    "secret",
+    "instruction",
+    "outside",
+    "contradiction",
+    "stale",
+    "duplicate",
+    "near_duplicate",
+    "near_limit",
+]
 SHORTEST_TEXT, SHORTEST_LINE, FEWEST_WORDS = 8, 20, 6
 MAX_COMPARED = 256
 """The most texts with a rare word in common that a text is compared with, so that an audit stays linear."""
@@ -82,7 +91,8 @@ def audit(remembered: Sequence[Remembered], now: datetime) -> list[Finding]:
     voice = _Voice(known)
     findings = [_secret(secret, items, voice) for secret, items in holders.items()]
     for item in items:
-        findings += [*_instruction(item, voice), *_stale(item, now, voice), *_near_limit(item, voice)]
+        findings += [*_instruction(item, voice), *_outside(item, voice)]
+        findings += [*_stale(item, now, voice), *_near_limit(item, voice)]
     for group in groups.values():
         findings += [*_contradictions(group, voice), *_duplicates(group, voice)]
     rank = get_args(Kind).index
@@ -122,6 +132,8 @@ class _Voice:
     def removal(self, item: Remembered, verbs: Mapping[str, str] = _REMOVE) -> str:
         if item.kind == "fact":
             return self.command(verbs["fact"], item.owner, item.name)
+        if item.kind == "task":
+            return shlex.join(["weft", "tasks", "cancel", item.name[:8], "--for", item.owner])
         return self.command(verbs[item.kind], item.name, agent=None if item.kind == "summary" else item.owner)
 
 
@@ -146,6 +158,14 @@ def _instruction(item: Remembered, voice: _Voice) -> Iterator[Finding]:
         what = f"The {voice.place(item)}, written by {voice.quoted(item.origin)}, {what}."
         mend = voice.removal(item, {**_REMOVE, "block": "undo"})
         yield Finding(kind="instruction", what=what, mend=mend, where=(item,))
+
+
+def _outside(item: Remembered, voice: _Voice) -> Iterator[Finding]:
+    """Yield what was written in a turn that had read text of strangers."""
+    if item.asked_by:
+        what = f"The {voice.place(item)} was written by weft, asked by {voice.quoted(item.asked_by)}."
+        mend = voice.removal(item, {**_REMOVE, "block": "undo"})
+        yield Finding(kind="outside", what=what, mend=mend, where=(item,))
 
 
 def _contradictions(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
@@ -200,7 +220,7 @@ def _dates(text: str) -> list[date]:
 
 def _duplicates(group: Sequence[Remembered], voice: _Voice) -> Iterator[Finding]:
     """Yield what the texts of one owner have in common, the oldest first."""
-    if group[0].kind == "summary":
+    if group[0].kind in ("summary", "task"):
         return
     first: dict[tuple[str, str], Remembered] = {}
     for item in group:

@@ -32,8 +32,9 @@ async def create_starter_blocks(memory: MemoryStore, agent_id: str) -> Sequence[
     """Create the starter blocks of somebody who has no block yet. Returns the labels of the new blocks.
 
     The persona is the assistant's own: other people's conversations read it, and only the owner's change it.
+    Blocks that only the system writes, such as the texts of a stream, do not count.
     """
-    if await memory.list_blocks(agent_id):
+    if any(info.permission != Permission.READ_ONLY for info in await memory.list_blocks(agent_id)):
         return ()
     labels = [label for label in STARTER_BLOCKS if label != PERSONA or agent_id == ASSISTANT]
     for label in labels:

@@ -52,7 +52,7 @@ class MemoryStore(BlockSettings):
         cache_size: int = 256,
     ) -> None:
         self._rows, self._archive, self._finder = rows, archive, finder
-        self._person = ""
+        self._named_author = ""
         self._cache = BlockCache(rows, size=cache_size)
         self._access = BlockAccess(rows, self._cache, consent or RefuseAll())
 
@@ -67,12 +67,16 @@ class MemoryStore(BlockSettings):
 
         The history names them as the author. Without this, the author is the agent itself.
         """
+        return self.authored(person_author(person, way))
+
+    def authored(self, author: str) -> MemoryStore:
+        """Return the same memory for writes of an author, as the history names them."""
         memory = copy(self)
-        memory._person = person_author(person, way)
+        memory._named_author = author
         return memory
 
     def _author(self, agent_id: str, *, is_system: bool) -> str:
-        return self._person or ("system" if is_system else agent_id)
+        return self._named_author or ("system" if is_system else agent_id)
 
     # --- blocks
 

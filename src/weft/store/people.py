@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from weft.store.rules import MIN_REPEAT_SECONDS, TaskLimits
 from weft.types.delivery import Delivery, Denial, Paired, Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
 from weft.types.memory import Fact, Summary, Task
@@ -43,10 +44,12 @@ class Facts(FactReader, Protocol):
         *,
         by_model: bool = False,
         source: tuple[str, int] | None = None,
+        asked_by: str = "",
     ) -> None:
         """Store a fact; its earlier value stays in its history.
 
-        `source` is the message that the fact came from: a session, and the message's number in it.
+        `source` is the message that the fact came from: a session, and the message's number in it. `asked_by`
+        names the text of strangers that may be behind it.
 
         Raises:
             StoreError: the fact is not worth storing; the message says why.
@@ -127,13 +130,16 @@ class Tasks(TaskReader, Protocol):
         zone: str = "",
         channel: str = "",
         conversation: str = "",
+        asked_by: str = "",
+        limits: TaskLimits | None = None,
     ) -> str:
         """Store a task and return its id; the same text due within half an hour is the same task.
 
         A time without an offset is local time in the zone. The answer goes to the channel and conversation.
+        `asked_by` names the text of strangers that may be behind it.
 
         Raises:
-            StoreError: the task is empty, or it repeats and has no time.
+            StoreError: the task is empty, it repeats and has no time, or it is beyond the limits.
             ConfigError: `repeat` is not a known interval.
         """
 
@@ -145,6 +151,7 @@ class Tasks(TaskReader, Protocol):
         text: str | None = None,
         due: datetime | None = None,
         repeat: str | None = None,
+        limits: TaskLimits | None = None,
     ) -> Task:
         """Change a sender's own task; an argument that is left out changes nothing.
 
@@ -164,12 +171,18 @@ class Tasks(TaskReader, Protocol):
         """Return when the next task fires, in seconds since 1970. A task without a channel never fires."""
 
     async def fire(
-        self, now: float, *, acting: Collection[str] = (), channels: Collection[str] | None = None
+        self,
+        now: float,
+        *,
+        acting: Collection[str] = (),
+        channels: Collection[str] | None = None,
+        min_repeat_seconds: float = MIN_REPEAT_SECONDS,
     ) -> Sequence[Task]:
         """Fire due tasks and reschedule them in one transaction. Returns the tasks that fired.
 
         `acting` are the channels in which the assistant does tasks itself. With `channels`, only tasks of
-        these fire. A task whose time makes no sense is marked as failed, so that the others still fire.
+        these fire. A task that repeats is due again after `min_repeat_seconds` at the earliest. A task whose
+        time makes no sense is marked as failed, so that the others still fire.
         """
 
 

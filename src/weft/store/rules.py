@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from math import ceil
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -25,8 +26,13 @@ MAIL_SECONDS = 30 * 86_400
 """Answered and delivered messages are deleted from the mailbox after this time. They stay in the log."""
 DENIAL_SECONDS = 365 * 86_400
 """Refusals are deleted after this time."""
+MIN_REPEAT_SECONDS = 60.0
+"""A task repeats no more often than this, unless the settings say otherwise."""
 _TURN_SECONDS = 3600.0
 _LATE_SECONDS = 5 * 60
+_SLACK_SECONDS = 2.0
+"""A task fires a moment after it is due, and the next time is counted from there."""
+_CHECKED_TIMES = 60
 _RETRY_SECONDS = 2 * 60
 _MAX_ATTEMPTS = 3
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
@@ -38,6 +44,19 @@ _VERBS = {
     "undo": "took back a change of",
     "redo": "brought back a change of",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLimits:
+    """Limits on tasks, so that they cannot breed.
+
+    A person has at most `max_pending` tasks that wait, and a task repeats at most every `min_repeat_seconds`.
+    A task that the assistant does by itself creates such tasks only if `from_tasks` is set.
+    """
+
+    max_pending: int = 20
+    min_repeat_seconds: float = MIN_REPEAT_SECONDS
+    from_tasks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +78,10 @@ class Firing:
     next_due: datetime | None
 
 
-def fire(due: DueTask, now: float, acting: Collection[str]) -> Firing:
-    """Decide what a due task does.
+def fire(
+    due: DueTask, now: float, acting: Collection[str], min_repeat_seconds: float = MIN_REPEAT_SECONDS
+) -> Firing:
+    """Decide what a due task does. It is due again after `min_repeat_seconds` at the earliest.
 
     A reminder is sent to the conversation that the task came from. A task with an action becomes a message
     for the assistant if its channel is one of `acting`; in other channels the person is reminded of it.
@@ -69,7 +90,7 @@ def fire(due: DueTask, now: float, acting: Collection[str]) -> Firing:
         StoreError, ValueError, OverflowError: the due time or the zone of the task is invalid.
     """
     task = due.task
-    following = _next_time(task, due.first_due, now)
+    following = _next_time(task, due.first_due, now, min_repeat_seconds)
     is_late = now - due.due_at > _LATE_SECONDS and task.due is not None
     text = f"{task.text} (due {task.due:%Y-%m-%d %H:%M}, told late)" if is_late else task.text
     if task.action == _ACTION and task.channel in acting:
@@ -137,9 +158,35 @@ def find_zone(name: str) -> ZoneInfo:
         raise StoreError(f"There is no time zone {name!r}: write it like Europe/Lisbon.") from error
 
 
-def _next_time(task: Task, first_due: str, now: float) -> datetime | None:
+def _next_time(task: Task, first_due: str, now: float, min_repeat_seconds: float) -> datetime | None:
     first = in_zone(datetime.fromisoformat(first_due), task.zone) or datetime.now(UTC)
-    return next_due(first.astimezone(find_zone(task.zone)), task.repeat, datetime.fromtimestamp(now, UTC))
+    # A task that fires late is not due again a moment later.
+    after = now if task.repeat == "once" else now + max(min_repeat_seconds - _SLACK_SECONDS, 0)
+    return next_due(first.astimezone(find_zone(task.zone)), task.repeat, datetime.fromtimestamp(after, UTC))
+
+
+def check_interval(due: datetime | None, repeat: str, min_repeat_seconds: float) -> None:
+    """Raise StoreError for a task that would repeat more often than allowed."""
+    times: list[datetime] = []
+    moment = due
+    while moment is not None and repeat != "once" and len(times) < _CHECKED_TIMES:
+        times.append(moment)
+        moment = next_due(due or moment, repeat, moment)
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times[1:])]
+    if gaps and min(gaps) < min_repeat_seconds:
+        raise StoreError(
+            f"This task would repeat every {min(gaps):g} seconds, and {min_repeat_seconds:g} is the least: "
+            "let it repeat less often, or lower `tasks.min_repeat_seconds`."
+        )
+
+
+def check_pending(count: int, max_pending: int) -> None:
+    """Raise StoreError if a person has too many tasks already."""
+    if count >= max_pending:
+        raise StoreError(
+            f"{count} tasks are pending already, and {max_pending} is the most: cancel some first, "
+            "or raise `tasks.max_pending`."
+        )
 
 
 def is_interrupted(is_running: bool | None, began: float, now: float) -> bool:

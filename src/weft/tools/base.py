@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from weft.types.message import ToolDefinition
 from weft.types.request import Caller
@@ -13,12 +13,17 @@ from weft.types.rules import ToolRule
 Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 """Runs the tool and returns the text for the model. A ToolError becomes an error text for the model."""
 
+ToolKind = Literal["read", "asks", "memory", "tasks", "programs", "servers", "send", "other"]
+"""What a tool does: it only reads, asks the person itself each time, or acts in one of several ways."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself.
 
-    A tool that `leads` is declared before all others. Its results have its `origin`.
+    A tool that `leads` is declared before all others. Its results have its `origin`. In a turn that has read
+    text of strangers its `kind` decides whether it needs the consent of the person; `content` are those of
+    its arguments that are written or sent, and all of them if none is named.
     """
 
     definition: ToolDefinition
@@ -26,6 +31,8 @@ class Tool:
     source: str = ""
     leads: bool = False
     origin: str = "tool"
+    kind: ToolKind = "other"
+    content: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

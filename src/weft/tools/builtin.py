@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
 from weft.tools.base import Tool
 from weft.tools.function import tool_from
-from weft.types.escape import one_line
+from weft.types.escape import one_line, quoted_lines
 from weft.types.memory import Permission
 from weft.types.request import AskConsent, Caller
 from weft.types.schema import BlockSchema, TextSchema, make_schema
@@ -24,7 +24,6 @@ _PAGE = 16_000
 _NOTE = 100
 """Characters of a page that say where to read on."""
 _MOST = 20
-_SHOWN = 500
 _NOTICE = 80
 """Characters of a text that are repeated to the person after the answer."""
 
@@ -51,6 +50,8 @@ class _Consent:
     async def ask(self, request: ConsentRequest) -> bool:
         what = "add to" if request.action is Action.APPEND else "change"
         question = f"May I {what} the memory block “{one_line(request.label)}”?\n\n{self.change}"
+        if self.caller.agreed and (self.caller.is_owner or request.permission is not Permission.PARTNER):
+            return True  # the person has just seen and agreed to this very call
         if request.permission is Permission.PARTNER and not self.caller.is_owner:
             who = one_line(self.caller.person or self.caller.sender)
             return await _asked(self.caller.ask_owner, f"For {who}: {question}")
@@ -107,7 +108,7 @@ class MemoryTools:
         if document is None:
             await self._create(caller, label)
         edit = BlockEdit(verb="append", value=text, section=section, is_typed=True)
-        await self._edit(caller, label, edit, _quoted("+", text))
+        await self._edit(caller, label, edit, quoted_lines(text, "+ "))
         caller.changes.append(f"remembered in {one_line(label)}: {_excerpt(text)}")
         before = _content(caller, label)
         is_text = document is None or isinstance(document.schema, TextSchema)
@@ -140,7 +141,7 @@ class MemoryTools:
         )
         what = " ".join(filter(None, (verb, field or (f"item {index}" if index else ""))))
         change = what if value is None else f"{what}: {value}"
-        await self._edit(caller, label, edit, _quoted("+", change))
+        await self._edit(caller, label, edit, quoted_lines(change, "+ "))
         caller.changes.append(f"changed {one_line(label)}: {_excerpt(change)}")
         return await self._done(caller, label, None)
 
@@ -153,7 +154,7 @@ class MemoryTools:
         schema: BlockSchema | None = None,
         text: str = "",
     ) -> None:
-        await self._memory.create_block(
+        await self._memory.authored(caller.author).create_block(
             caller.agent_id,
             label,
             text=text,
@@ -168,7 +169,7 @@ class MemoryTools:
         Raises:
             ToolError: the block has no such verb; the error names the tools that it has.
         """
-        memory = self._memory.with_consent(_Consent(caller, change))
+        memory = self._memory.authored(caller.author).with_consent(_Consent(caller, change))
         try:
             return await memory.edit_block(caller.agent_id, label, edit)
         except InvalidEdit as error:
@@ -191,8 +192,8 @@ class MemoryTools:
             new: What to put in its place; empty to remove it.
         """
         await self._text_block(caller, label)
-        change = "\n".join(_quoted(mark, text) for mark, text in (("-", old), ("+", new)) if text)
-        memory = self._memory.with_consent(_Consent(caller, change))
+        change = "\n".join(quoted_lines(text, mark) for mark, text in (("- ", old), ("+ ", new)) if text)
+        memory = self._memory.authored(caller.author).with_consent(_Consent(caller, change))
         if not await memory.replace_in_block(caller.agent_id, label, old, new):
             raise ToolError(f"the text was not found in {label!r}: copy it exactly as it stands there")
         done = f"now “{_excerpt(new)}”" if new.strip() else "gone"
@@ -210,8 +211,10 @@ class MemoryTools:
         block = caller.visible_blocks.get(label)
         if block is None:
             raise ToolError(f"you were not shown the block {label!r}: use memory_append or memory_replace")
-        change = "\n".join(_quoted(mark, part) for mark, part in (("-", block.content), ("+", text)) if part)
-        memory = self._memory.with_consent(_Consent(caller, change))
+        change = "\n".join(
+            quoted_lines(part, mark) for mark, part in (("- ", block.content), ("+ ", text)) if part
+        )
+        memory = self._memory.authored(caller.author).with_consent(_Consent(caller, change))
         await memory.update_block_text(caller.agent_id, label, text, base=block.version)
         caller.changes.append(f"rewrote {one_line(label)}")
         return await self._done(caller, label, text)
@@ -249,7 +252,8 @@ class MemoryTools:
         Args:
             text: The note; best a full sentence that makes sense alone.
         """
-        return f"kept as {await self._memory.insert_archival(caller.agent_id, text)}"
+        metadata = {"asked_by": ", ".join(caller.outside)} if caller.outside else None
+        return f"kept as {await self._memory.insert_archival(caller.agent_id, text, metadata)}"
 
     async def archival_search(self, query: str, caller: Caller, limit: int = 5) -> str:
         """Search the notes that were kept.
@@ -294,36 +298,33 @@ class ResultTools:
 
 def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     tools = MemoryTools(memory, recall)
-    functions = (
-        tools.memory_create,
-        tools.memory_append,
-        tools.memory_edit,
-        tools.memory_replace,
-        tools.memory_rewrite,
-        tools.memory_history,
-        tools.archival_insert,
-        tools.archival_search,
-        tools.conversation_search,
-    )
-    return [tool_from(function, source=SOURCE) for function in functions]
+    written: dict[Callable[..., Any], tuple[str, ...]] = {
+        tools.memory_create: ("text", "description"),
+        tools.memory_append: ("text",),
+        tools.memory_edit: ("value",),
+        tools.memory_replace: ("old", "new"),
+        tools.memory_rewrite: ("text",),
+        tools.memory_history: (),
+        tools.archival_insert: ("text",),
+        tools.archival_search: (),
+        tools.conversation_search: (),
+    }
+    return [
+        tool_from(function, source=SOURCE, kind="memory" if content else "read", content=content)
+        for function, content in written.items()
+    ]
 
 
 def result_tools(turns: Turns, *, max_chars: int = _PAGE + _NOTE) -> list[Tool]:
     """Return the tool that reads on, in pages that fit into `max_chars` and so are not cut themselves."""
     page_chars = max(min(_PAGE, max_chars - _NOTE), 1)
-    return [tool_from(ResultTools(turns, page_chars).read_result, source=SOURCE)]
+    return [tool_from(ResultTools(turns, page_chars).read_result, source=SOURCE, kind="read")]
 
 
 def _content(caller: Caller, label: str) -> str:
     """Return a block's text as the model last saw it."""
     block = caller.visible_blocks.get(label)
     return "" if block is None else block.content
-
-
-def _quoted(mark: str, text: str) -> str:
-    """Show a person the beginning of a text that would be written, with a mark before each line."""
-    excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
-    return "\n".join(f"    {mark} {line}" for line in excerpt.splitlines())
 
 
 def _excerpt(text: str) -> str:

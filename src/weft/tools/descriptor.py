@@ -71,9 +71,13 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """A whole `tools.json`: every tool has exactly one execution."""
+    """A whole `tools.json`: every tool has exactly one execution.
+
+    `untrusted` names the tools whose results strangers wrote, such as the text of a web page.
+    """
 
     tools: tuple[ToolDefinition, ...] = ()
+    untrusted: frozenset[str] = frozenset()
     allowlist: Mapping[str, frozenset[str]] = field(default_factory=dict)
     execution: Mapping[str, Execution] = field(default_factory=dict)
 
@@ -138,8 +142,10 @@ def _descriptor(root: _Node) -> Descriptor:
             root.at("execution", at, "tool").wrong(
                 f"there is no tool {run.tool!r}: {did_you_mean(run.tool, names)}"
             )
+    untrusted = [node.get("name").text() for node in root.get("tools", []).items() if _is_untrusted(node)]
     return Descriptor(
         tools=tools,
+        untrusted=frozenset(untrusted),
         allowlist={_binary(node, name): frozenset(node.texts()) for name, node in allowlist.items()},
         execution={run.tool: run for run in execution},
     )
@@ -157,8 +163,12 @@ def _unique(entries: Sequence[Any], key: str, root: _Node) -> set[str]:
     return names
 
 
+def _is_untrusted(node: _Node) -> bool:
+    return node.get("untrusted", False).boolean()
+
+
 def _tool(node: _Node) -> ToolDefinition:
-    node.only("name", "description", "parameters")
+    node.only("name", "description", "parameters", "untrusted")
     description = node.get("description", None)
     parameters = node.get("parameters", _NO_PARAMETERS)
     parameters.table()

@@ -28,7 +28,7 @@ class FactTools:
             value: The fact itself in a few words, such as Lisbon.
         """
         key = key.strip().lower().replace(" ", "_")
-        await self._facts.set(caller.sender, key, value, by_model=True)
+        await self._facts.set(caller.sender, key, value, by_model=True, asked_by=", ".join(caller.outside))
         caller.changes.append(f"remembered {one_line(key)}: {one_line(value)}")
         return f"remembered: {key} is {value.strip()}"
 
@@ -48,4 +48,7 @@ class FactTools:
 
 def fact_tools(facts: Facts) -> list[Tool]:
     tools = FactTools(facts)
-    return [tool_from(function, source=SOURCE) for function in (tools.remember_fact, tools.forget_fact)]
+    return [
+        tool_from(tools.remember_fact, source=SOURCE, kind="memory", content=("value",)),
+        tool_from(tools.forget_fact, source=SOURCE, kind="memory", content=("key",)),
+    ]

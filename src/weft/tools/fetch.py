@@ -17,7 +17,6 @@ from typing import Any
 
 from weft.errors import ToolError
 from weft.tools.base import Tool
-from weft.tools.builtin import SOURCE
 from weft.tools.function import tool_from
 from weft.types.markup import plain
 
@@ -121,7 +120,7 @@ async def _text(answer: Any) -> str:
 
 
 def fetch_tools() -> list[Tool]:
-    return [replace(tool_from(PageFetcher().fetch_page, source=SOURCE), origin="web")]
+    return [replace(tool_from(PageFetcher().fetch_page, source="the web", kind="send"), origin="web")]
 
 
 def _load() -> ModuleType:

@@ -186,8 +186,11 @@ class FileTools:
 
 def file_tools(settings: FileToolSettings, private: Sequence[Path] = ()) -> list[Tool]:
     tools = FileTools(settings.folders, private)
-    functions = (tools.read_file, tools.list_files, tools.search_files, tools.write_file)
-    return [tool_from(function, source=SOURCE) for function in functions]
+    reading = (tools.read_file, tools.list_files, tools.search_files)
+    return [
+        *(tool_from(function, source=SOURCE, kind="read") for function in reading),
+        tool_from(tools.write_file, source=SOURCE, kind="asks"),
+    ]
 
 
 def _is_secret(name: str) -> bool:

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weft.errors import ToolError, did_you_mean
-from weft.tools.base import Tool
+from weft.tools.base import Tool, ToolKind
 from weft.types.message import ToolDefinition
 from weft.types.request import Caller
 
@@ -31,7 +31,14 @@ class _Parameter:
     required: bool
 
 
-def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "") -> Tool:
+def tool_from(
+    function: Callable[..., Any],
+    *,
+    name: str = "",
+    source: str = "",
+    kind: ToolKind = "other",
+    content: tuple[str, ...] = (),
+) -> Tool:
     """Make a tool of a function. A parameter of the type `Caller` is filled by the program, not the model.
 
     A function that is not async runs in a thread of its own. What is not text is returned as JSON.
@@ -61,7 +68,9 @@ def tool_from(function: Callable[..., Any], *, name: str = "", source: str = "")
             result = await _in_thread(lambda: function(**values))
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
 
-    return Tool(definition=definition, run=run, source=source or function.__module__)
+    return Tool(
+        definition=definition, run=run, source=source or function.__module__, kind=kind, content=content
+    )
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:

@@ -149,7 +149,8 @@ class _Server:
             description=listed.description,
             parameters=listed.input_schema,
         )
-        return Tool(definition=definition, run=run, source=f"the MCP server {self._server.name!r}")
+        source = f"the MCP server {self._server.name!r}"
+        return Tool(definition=definition, run=run, source=source, origin="mcp", kind="servers")
 
 
 def tool_name(server: str, tool: str) -> str:

@@ -182,6 +182,8 @@ class SkillTools:
                 definition=definition,
                 run=partial(runner, definition.name, bench),
                 source=f"the skill {skill.name!r}",
+                origin="web" if definition.name in descriptor.untrusted else "tool",
+                kind="programs",
             )
             for definition in descriptor.tools
         ]
@@ -260,4 +262,4 @@ def _read_skill(skills: Skills) -> Tool:
         caller.read_skills.add(one_line(str(name)))
         return bodies[one_line(str(name))]
 
-    return Tool(definition=READ_SKILL, run=read, source="Weft", leads=True)
+    return Tool(definition=READ_SKILL, run=read, source="Weft", leads=True, kind="read")

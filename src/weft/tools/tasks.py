@@ -7,6 +7,7 @@ from datetime import datetime
 
 from weft.errors import ToolError
 from weft.store.people import Tasks
+from weft.store.rules import TaskLimits
 from weft.tools.base import Tool
 from weft.tools.function import tool_from
 from weft.types.escape import one_line
@@ -24,8 +25,8 @@ ZoneOf = Callable[[str], Awaitable[str]]
 class TaskTools:
     """What a person can have done for them. Whose tasks they are comes from the caller."""
 
-    def __init__(self, tasks: Tasks, zone_of: ZoneOf) -> None:
-        self._tasks, self._zone_of = tasks, zone_of
+    def __init__(self, tasks: Tasks, zone_of: ZoneOf, limits: TaskLimits) -> None:
+        self._tasks, self._zone_of, self._limits = tasks, zone_of, limits
 
     async def create_task(
         self, text: str, caller: Caller, due: str = "", repeat: str = "once", do: bool = False
@@ -40,6 +41,11 @@ class TaskTools:
         """
         if do and not (due.strip() and caller.conversation):
             raise ToolError("what you are to do needs a time, and a place where you can tell of it")
+        if do and not caller.is_attended and not self._limits.from_tasks:
+            raise ToolError(
+                "nobody asked for this now, so you cannot give yourself something to do: create a reminder "
+                "without `do`, or tell the person what you would do"
+            )
         # Without a place no reminder can be sent: the task stays pending, and every turn shows it.
         place = caller.channel if caller.conversation else ""
         task_id = await self._tasks.add(
@@ -51,6 +57,8 @@ class TaskTools:
             zone=await self._zone_of(caller.sender),
             channel=place,
             conversation=caller.conversation,
+            asked_by=", ".join(caller.outside),
+            limits=self._limits,
         )
         task = next((task for task in await self._tasks.list(caller.sender) if task.id == task_id), None)
         answer = f"kept: {line(task)}" if task else f"kept as {task_id[:8]}"
@@ -77,7 +85,7 @@ class TaskTools:
             repeat: once, daily, weekdays, weekly, monthly, or five fields of cron.
         """
         changed = await self._tasks.update(
-            caller.sender, id, text=text or None, due=_time(due), repeat=repeat or None
+            caller.sender, id, text=text or None, due=_time(due), repeat=repeat or None, limits=self._limits
         )
         return f"changed: {line(changed)}"
 
@@ -90,10 +98,14 @@ class TaskTools:
         return f"cancelled {(await self._tasks.cancel(caller.sender, id))[:8]}"
 
 
-def task_tools(tasks: Tasks, zone_of: ZoneOf) -> list[Tool]:
-    tools = TaskTools(tasks, zone_of)
-    functions = (tools.create_task, tools.list_tasks, tools.update_task, tools.cancel_task)
-    return [tool_from(function, source=SOURCE) for function in functions]
+def task_tools(tasks: Tasks, zone_of: ZoneOf, limits: TaskLimits | None = None) -> list[Tool]:
+    tools = TaskTools(tasks, zone_of, limits or TaskLimits())
+    return [
+        tool_from(tools.create_task, source=SOURCE, kind="tasks", content=("text",)),
+        tool_from(tools.list_tasks, source=SOURCE, kind="read"),
+        tool_from(tools.update_task, source=SOURCE, kind="tasks"),
+        tool_from(tools.cancel_task, source=SOURCE, kind="tasks"),
+    ]
 
 
 def line(task: Task) -> str:

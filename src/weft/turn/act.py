@@ -13,17 +13,19 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
 
-from weft.errors import WeftError, did_you_mean
+from weft.errors import NotDone, WeftError, did_you_mean
 from weft.spans import NOTHING, Span
 from weft.store.base import Turns
 from weft.tools.base import Tool
 from weft.tools.registry import Offered
 from weft.tools.rules import RuleWatch
+from weft.turn.authorize import ActsFreely, authorize
 from weft.turn.trace import calling
 from weft.types.message import Message, ToolCall
 from weft.types.reply import Event, Reply, ToolFinished, ToolStarted
 from weft.types.request import AskConsent, Caller
 from weft.types.rules import ToolRule
+from weft.types.section import OUTSIDE
 from weft.wire import clean
 
 _log = logging.getLogger(__name__)
@@ -34,11 +36,15 @@ _GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLimits:
-    """Limits of a turn: rounds of tool calls, seconds of a call, and characters of a result."""
+    """Limits of a turn: rounds of tool calls, seconds of a call, and characters of a result.
+
+    `acts_freely` says which tools need no consent in a turn that has read text of strangers.
+    """
 
     max_rounds: int = 25
     seconds: float = 60.0
     max_chars: int = 20_000
+    acts_freely: ActsFreely = ActsFreely()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,11 @@ class ToolRunner:
         self.rounds = 0
         self.ended = False
         self.ending = ""
+        self.not_done: list[str] = []
+
+    def hear(self, texts: Iterable[str]) -> None:
+        """Add what the person wrote meanwhile to their own words."""
+        self._caller = replace(self._caller, words="\n".join((self._caller.words, *texts)))
 
     @property
     def results(self) -> tuple[Message, ...]:
@@ -170,9 +181,17 @@ class ToolRunner:
                 yield event
         finally:
             await _stopped(running)
+            self._note_outside()
         done = [at for at in range(len(calls)) if not self._outcomes[at].failed]
         self.ended = self._watch.ends([calls[at].name for at in done])
         self.ending = next((self._outcomes[at].text for at in done if self._watch.ends([calls[at].name])), "")
+
+    def _note_outside(self) -> None:
+        """Note where the results of this round come from: the model reads them before its next calls."""
+        called = [self._offered.tools.get(self._calls[at].name) for at in self._outcomes]
+        sources = [tool.source for tool in called if tool is not None and tool.origin in OUTSIDE]
+        outside = dict.fromkeys((*self._caller.outside, *sources, *self._caller.read_outside))
+        self._caller = replace(self._caller, outside=tuple(outside))
 
     async def _finished(self, running: dict[asyncio.Task[_Outcome], int]) -> AsyncGenerator[Event]:
         """Wait for the running calls, and yield an event as each ends."""
@@ -221,6 +240,7 @@ class ToolRunner:
     async def _contained(self, tool: Tool, call: ToolCall, caller: Caller) -> _Outcome:
         """Run one call. An error of any kind becomes a result for the model."""
         try:
+            caller = await authorize(tool, call, caller, self._limits.acts_freely)
             text = await tool.run(call.arguments, caller)
             return _Outcome(await self._within_limit(call.name, text))
         except asyncio.CancelledError:
@@ -228,6 +248,9 @@ class ToolRunner:
             if task is not None and task.cancelling():
                 raise
             failed, kind = "error: the tool failed: something that it waited for was cancelled", "cancelled"
+        except NotDone as error:
+            self.not_done.append(error.wanted)
+            failed, kind = str(error), "refused"
         except WeftError as error:
             failed, kind = f"error: {error}", type(error).__name__
         except SystemExit as error:  # a library that ends its program would end ours

@@ -33,6 +33,7 @@ from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta, ToolStarted, TurnStarted
 from weft.types.request import TurnRequest
 from weft.types.rules import ToolRule
+from weft.types.section import OUTSIDE
 
 _log = logging.getLogger(__name__)
 
@@ -168,7 +169,9 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
         if runner.ended or len(ours) < len(calls):
             break
         if turn.steering is not None:
-            await journal.steered(turn.steering())
+            steering = turn.steering()
+            runner.hear(request.text for request in steering)
+            await journal.steered(steering)
         if runner.exhausted:
             await journal.step(_note(_LAST_ROUND.format(rounds=runner.rounds)))
         context = _grown(first, journal, turn.builder.recipe)
@@ -203,11 +206,24 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
             turn.request.caller,
             visible_blocks=visible,
             changes=[],
+            origin=turn.request.origin,
+            words=turn.request.own_words,
+            outside=_outside(turn.request),
+            read_outside=[],
             read_skills=skills_read(context.history),
         ),
         turns=turn.turns,
         span=trace.span,
     )
+
+
+def _outside(request: TurnRequest) -> tuple[str, ...]:
+    """Return where text of strangers in a request comes from: its message, files, and earlier results."""
+    results = [
+        f"the result of {step.tool_name or 'a tool'}" for step in request.steps if step.origin in OUTSIDE
+    ]
+    is_named = bool(request.outside) or request.origin not in OUTSIDE
+    return tuple(dict.fromkeys((*request.outside, *(() if is_named else (request.origin,)), *results)))
 
 
 def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:
@@ -273,7 +289,8 @@ def _reply(runner: ToolRunner, last: Reply, journal: Journal) -> Reply:
     """Return what the person reads: the last answer, or the result of the call that ended the turn."""
     session_id = journal.request.caller.session_id
     changes = tuple(dict.fromkeys(runner.changes))
-    reply = replace(last, turn_id=journal.turn_id, session_id=session_id, changes=changes)
+    not_done = tuple(dict.fromkeys(runner.not_done))
+    reply = replace(last, turn_id=journal.turn_id, session_id=session_id, changes=changes, not_done=not_done)
     if runner.ended:
         return replace(reply, text=last.text or runner.ending, tool_calls=())
     if theirs := runner.theirs(last.tool_calls):

@@ -65,3 +65,11 @@ class Seen(Json):
 def notice_id(stream: str, rest: str) -> str:
     """Return the `external_id` of a notice: each thing that a stream tells has one, so it is told once."""
     return f"stream:{stream}:{rest}"
+
+
+def stream_of(message: Inbound) -> str:
+    """Return the stream of a notice, as `feed NAME` or `folder NAME`; an empty text for other messages."""
+    kind, _, rest = message.external_id.partition(":")
+    if message.kind != "notice" or kind != "stream":
+        return ""
+    return f"{'folder' if message.origin == 'import' else 'feed'} {rest.partition(':')[0]}"

@@ -19,6 +19,11 @@ _TAG_START = re.compile(rf"<\s*+/?+\s*+(?:{_NAMES})?+\s*+\Z", re.IGNORECASE)
 _LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+_HIDDEN = re.compile(
+    "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e"
+    "\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Characters that nobody sees, or that change the direction of a text."""
 _FENCES = re.compile(r"`{3,}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -65,3 +70,9 @@ def printable(text: str) -> str:
     Line ends stay, those of other systems too.
     """
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def quoted_lines(text: str, mark: str = "") -> str:
+    """Quote a whole text for a question to a person: each line indented, hidden characters made visible."""
+    shown = _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+    return "\n".join(f"    {mark}{printable(line)}" for line in shown.splitlines() or [""])

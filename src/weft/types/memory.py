@@ -152,13 +152,15 @@ class Remembered:
     """A remembered text, wherever it is stored, for an audit.
 
     `owner` is the agent, or the person of a fact; `name` is a block's label, a fact's key or a note's id.
-    `origin` is where the text came from: only the operator's own words are trusted.
+    `origin` is where the text came from: only the operator's own words are trusted. `asked_by` names the text
+    of strangers that may be behind it. A task is among them only if it has that.
     """
 
-    kind: Literal["block", "fact", "note", "summary"]
+    kind: Literal["block", "fact", "note", "summary", "task"]
     owner: str
     name: str
     text: str
     origin: str = "agent"
     limit: int | None = None
     at: datetime | None = None
+    asked_by: str = ""

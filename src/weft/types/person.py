@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 OWNER_NAME = "owner"
@@ -28,6 +29,27 @@ def person_author(person: str, way: str) -> str:
 
 def is_person_author(author: str) -> bool:
     return author.endswith(")")
+
+
+_ASKED_BY = ", asked by "
+
+
+def author_of(agent_id: str, outside: Sequence[str] = ()) -> str:
+    """Name an agent as the author of a change, with the texts of strangers that may be behind it.
+
+    A closing parenthesis at the end would name a person.
+    """
+    return f"{agent_id}{_ASKED_BY}{', '.join(outside).rstrip(')')}" if outside else agent_id
+
+
+def agent_behind(author: str) -> str:
+    """Return the agent of an author without what it was asked by."""
+    return author.partition(_ASKED_BY)[0]
+
+
+def asked_by(author: str) -> str:
+    """Return the texts of strangers that an author was asked by; an empty text if there are none."""
+    return author.partition(_ASKED_BY)[2]
 
 
 def default_person(sender: str) -> str:

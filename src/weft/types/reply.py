@@ -16,7 +16,8 @@ class Reply(Json):
     """One complete answer. The receipt is there when a turn asked for it.
 
     `notes` says what was repaired in the request so that the provider takes it. `changes` are the changes of
-    memory in this turn, each in a few words for the person. `turn_id` and `session_id` name the stored turn
+    memory in this turn, each in a few words for the person, and `not_done` what the model wanted to do and
+    was not allowed to without them. `turn_id` and `session_id` name the stored turn
     and its session; a command has a session and no turn.
     """
 
@@ -29,16 +30,18 @@ class Reply(Json):
     notes: tuple[str, ...] = ()
     receipt: Receipt | None = field(default=None, compare=False)
     changes: tuple[str, ...] = ()
+    not_done: tuple[str, ...] = ()
     turn_id: str = ""
     session_id: str = ""
 
     @property
     def notice(self) -> str:
-        """One line for the person about the changes of memory, and nothing if there were none."""
-        if not self.changes:
-            return ""
-        line, what = "; ".join(self.changes), "it" if len(self.changes) == 1 else "the last"
-        return f"{line[:1].upper()}{line[1:]} (/undo takes {what} back)"
+        """Lines for the person: the changes of memory, and what was not done without them."""
+        lines = [f"Not done: needs you: {wanted}" for wanted in self.not_done]
+        if self.changes:
+            line, what = "; ".join(self.changes), "it" if len(self.changes) == 1 else "the last"
+            lines.insert(0, f"{line[:1].upper()}{line[1:]} (/undo takes {what} back)")
+        return "\n".join(lines)
 
     @property
     def text_with_notice(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.types.memory import RenderedBlock
 from weft.types.message import Message, ToolDefinition
-from weft.types.person import ASSISTANT, OWNER_NAME, agent_of, default_person
+from weft.types.person import ASSISTANT, OWNER_NAME, agent_of, author_of, default_person
 
 Address = tuple[str, str, str]
 AskConsent = Callable[[str], Awaitable[bool]]
@@ -26,6 +26,11 @@ class Caller:
     this turn: a tool that shows or changes one puts the new state there. A tool that changes memory adds a
     few words for the person to `changes`. `read_skills` names the skills whose documentation the model was
     shown in this conversation.
+
+    `origin` says who wrote the message of the turn, and `words` is what the person wrote themselves in it.
+    `outside` names the places that the text in this turn comes from which strangers wrote, such as
+    `feed news`. A tool that returns such text adds its place to `read_outside`. `agreed` says that the person
+    has agreed to the call that runs.
     """
 
     agent_id: str = ""
@@ -39,6 +44,21 @@ class Caller:
     visible_blocks: dict[str, RenderedBlock] = field(default_factory=dict, compare=False, repr=False)
     changes: list[str] = field(default_factory=list, compare=False, repr=False)
     read_skills: set[str] = field(default_factory=set, compare=False, repr=False)
+    origin: str = field(default="user", compare=False)
+    words: str = field(default="", compare=False, repr=False)
+    outside: tuple[str, ...] = field(default=(), compare=False)
+    read_outside: list[str] = field(default_factory=list, compare=False, repr=False)
+    agreed: bool = field(default=False, compare=False)
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether a person wrote the message and may wait for the answer."""
+        return self.origin == "user"
+
+    @property
+    def author(self) -> str:
+        """Who changes memory in this turn, and what else may be behind it."""
+        return author_of(self.agent_id, self.outside)
 
     @property
     def sender(self) -> str:
@@ -75,6 +95,8 @@ class TurnRequest:
     memory blocks that this turn alone shows. `inbox_id` names the durable message that this request answers.
     `parts` are pictures that go with the text, `notes` sentences about the request for the receipt.
     A request that is `one_off` is stored in its session, but the model sees nothing of that session.
+    `outside` names where text of strangers in the message comes from, such as `file report.txt`, and `words`
+    is then what the person wrote themselves.
     """
 
     text: str
@@ -93,6 +115,15 @@ class TurnRequest:
     parts: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     one_off: bool = False
+    outside: tuple[str, ...] = ()
+    words: str | None = None
+
+    @property
+    def own_words(self) -> str:
+        """What the person wrote themselves: nothing, if no person wrote the message."""
+        if self.origin != "user":
+            return ""
+        return self.text if self.words is None else self.words
 
     @property
     def is_plain(self) -> bool:

@@ -32,7 +32,13 @@ class Origin(StrEnum):
     AGENT = "agent"
     TOOL = "tool"
     WEB = "web"
+    FEED = "feed"
     IMPORT = "import"
+    MCP = "mcp"
+
+
+OUTSIDE = frozenset({Origin.WEB, Origin.FEED, Origin.IMPORT, Origin.MCP})
+"""Origins of text that strangers wrote. A turn that reads such text needs consent before it acts."""
 
 
 class Place(StrEnum):

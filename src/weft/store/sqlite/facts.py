@@ -26,6 +26,7 @@ class SqliteFacts(Repository):
         *,
         by_model: bool = False,
         source: tuple[str, int] | None = None,
+        asked_by: str = "",
     ) -> None:
         key, value = storable(key.strip()), storable(value.strip())
         check_fact(key, value, by_model=by_model)
@@ -38,9 +39,9 @@ class SqliteFacts(Repository):
             _end(db, sender, key, now)
             message = "(select id from messages where session_id = ?5 and seq = ?6)"
             db.execute(
-                "insert into facts(person, key, value, created_at, message_id) "
-                f"values({PERSON}, ?2, ?3, ?4, {message})",
-                (sender, key, value, now, *(source or ("", 0))),
+                "insert into facts(person, key, value, created_at, message_id, asked_by) "
+                f"values({PERSON}, ?2, ?3, ?4, {message}, ?7)",
+                (sender, key, value, now, *(source or ("", 0)), storable(asked_by)),
             )
 
         await self._write(work)

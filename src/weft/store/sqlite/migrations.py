@@ -21,7 +21,13 @@ APPLICATION_ID = 0x77656674
 Step = Callable[[apsw.Connection], None]
 
 
-STEPS: tuple[Step, ...] = ()
+def m002_outside(db: apsw.Connection) -> None:
+    """Add the columns that say which text of strangers is behind a fact or a task."""
+    for table in ("facts", "tasks"):
+        db.execute(f"alter table {table} add column asked_by text not null default ''")
+
+
+STEPS: tuple[Step, ...] = (m002_outside,)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

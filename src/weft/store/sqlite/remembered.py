@@ -16,13 +16,23 @@ ALL_REMEMBERED = """
             select 1 from block_updates where block_id = blocks.id and author <> 'system'
             and seq > (select min(seq) from block_updates where block_id = blocks.id)
         ) then 'agent' else 'operator' end) as origin,
-        char_limit as "limit", updated_at as at from blocks
+        char_limit as "limit", updated_at as at,
+        coalesce((
+            select substr(author, instr(author, ', asked by ') + 11) from block_updates as change
+            where block_id = blocks.id and instr(author, ', asked by ') and kind <> 'undo' and not exists(
+                select 1 from block_updates as other
+                where other.block_id = blocks.id and other.kind = 'undo' and other.undoes = change.seq
+            ) order by seq desc limit 1
+        ), '') as asked_by from blocks
     union all
-    select 'fact', person, key, value, 'user', null, created_at from facts where ended_at is null
+    select 'fact', person, key, value, 'user', null, created_at, asked_by from facts where ended_at is null
     union all
-    select 'note', agent_id, id, content, coalesce(metadata ->> '$.origin', 'agent'), null, created_at
-        from archive
+    select 'note', agent_id, id, content, coalesce(metadata ->> '$.origin', 'agent'), null, created_at,
+        coalesce(metadata ->> '$.asked_by', '') from archive
     union all
-    select 'summary', channel || ':' || sender, cast(id as text), text, 'agent', null, created_at
+    select 'summary', channel || ':' || sender, cast(id as text), text, 'agent', null, created_at, ''
         from summaries
+    union all
+    select 'task', sender, id, text, 'agent', null, created_at, asked_by from tasks
+        where status = 'pending' and asked_by <> ''
 """

@@ -54,6 +54,7 @@ TABLES: tuple[Table, ...] = (
         *integers("message_id", sql="integer references messages(id)"),
         *times("created_at"),
         *times("ended_at", sql="real"),
+        *names("asked_by", sql="text not null default ''"),
         indexes=(
             "create index facts_now on facts(person, key) where ended_at is null",
             "create index facts_of on facts(person, key, created_at)",
@@ -80,6 +81,7 @@ TABLES: tuple[Table, ...] = (
         *names("zone", sql="text not null default 'UTC'"),
         *names("channel", "conversation", sql="text not null default ''"),
         *integers("attempts", sql="integer not null default 0"),
+        *names("asked_by", sql="text not null default ''"),
         indexes=(
             "create index tasks_of on tasks(sender, status, due_at)",
             "create index tasks_due on tasks(due_at) where status = 'pending' and due_at is not null",

@@ -15,8 +15,12 @@ import apsw
 
 from weft.errors import StoreError, UnknownName
 from weft.store.rules import (
+    MIN_REPEAT_SECONDS,
     SAME_TASK_SECONDS,
     DueTask,
+    TaskLimits,
+    check_interval,
+    check_pending,
     check_task,
     find_zone,
     fire,
@@ -48,27 +52,35 @@ class SqliteTasks(Repository):
         zone: str = "",
         channel: str = "",
         conversation: str = "",
+        asked_by: str = "",
+        limits: TaskLimits | None = None,
     ) -> str:
         text, repeat, due = storable(text.strip()), check_repeat(repeat), in_zone(due, zone)
         check_task(text, due, repeat)
+        if limits is not None:
+            check_interval(due, repeat, limits.min_repeat_seconds)
         due_at, due_text = stamp(due), due.isoformat() if due else None
 
         def work(db: apsw.Connection) -> str:
+            own = "from tasks where sender in (select value from json_each(?)) and status = 'pending'"
+            senders = json.dumps(same_person(db, sender))
             same = db.execute(
-                "select id from tasks where sender in (select value from json_each(?)) "
-                "and status = 'pending' and lower(text) = lower(?) "
+                f"select id {own} and lower(text) = lower(?) "
                 "and ((due_at is null and ?3 is null) or abs(due_at - ?3) <= ?4)",
-                (json.dumps(same_person(db, sender)), text, due_at, SAME_TASK_SECONDS),
+                (senders, text, due_at, SAME_TASK_SECONDS),
             ).get
             if same is not None:
                 return str(same)
+            if limits is not None:
+                check_pending(int(db.execute(f"select count(*) {own}", (senders,)).get), limits.max_pending)
             task_id = token_hex(10)  # people tell tasks apart by the first 8 characters
             db.execute(
                 "insert into tasks(id, sender, text, due, due_at, repeat, action, status, created_at, zone, "
-                "first_due, channel, conversation) values(?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+                "first_due, channel, conversation, asked_by) "
+                "values(?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?)",
                 (
                     *(task_id, sender, text, due_text, due_at, repeat, action, time.time()),
-                    *(zone or "UTC", due_text, channel, conversation),
+                    *(zone or "UTC", due_text, channel, conversation, storable(asked_by)),
                 ),
             )
             return task_id
@@ -98,6 +110,7 @@ class SqliteTasks(Repository):
         text: str | None = None,
         due: datetime | None = None,
         repeat: str | None = None,
+        limits: TaskLimits | None = None,
     ) -> Task:
         new_repeat = None if repeat is None else check_repeat(repeat)
 
@@ -113,6 +126,8 @@ class SqliteTasks(Repository):
                 (text and storable(text.strip()), new_repeat, due_text, due_text, stamp(when), task_id),
             )
             [task] = fetch(db, Task, f"select {_COLUMNS} from tasks where id = ?", task_id)
+            if limits is not None:
+                check_interval(task.due, task.repeat, limits.min_repeat_seconds)
             return task
 
         return await self._write(work)
@@ -122,7 +137,12 @@ class SqliteTasks(Repository):
         return await self._value(float, query)
 
     async def fire(
-        self, now: float, *, acting: Collection[str] = (), channels: Collection[str] | None = None
+        self,
+        now: float,
+        *,
+        acting: Collection[str] = (),
+        channels: Collection[str] | None = None,
+        min_repeat_seconds: float = MIN_REPEAT_SECONDS,
     ) -> builtins.list[Task]:
         query = (
             f"select {_COLUMNS}, sender, due_at, attempts, coalesce(first_due, due) from tasks "
@@ -133,17 +153,20 @@ class SqliteTasks(Repository):
 
         def work(db: apsw.Connection) -> builtins.list[Task]:
             rows: builtins.list[Any] = db.execute(query, (now, among)).fetchall()
-            return [task for row in rows if (task := _fire(db, row, now, acting)) is not None]
+            fired = [_fire(db, row, now, acting, min_repeat_seconds) for row in rows]
+            return [task for task in fired if task is not None]
 
         return await self._write(work)
 
 
-def _fire(db: apsw.Connection, row: Any, now: float, acting: Collection[str]) -> Task | None:
+def _fire(
+    db: apsw.Connection, row: Any, now: float, acting: Collection[str], min_repeat_seconds: float
+) -> Task | None:
     *columns, sender, due_at, attempts, first_due = row
     try:
         task = record(Task, _COLUMNS.split(", "), columns)
         due = DueTask(task=task, sender=sender, due_at=due_at, first_due=first_due, attempts=attempts)
-        firing = fire(due, now, acting)
+        firing = fire(due, now, acting, min_repeat_seconds)
     except (StoreError, ValueError, OverflowError) as error:
         _log.warning("a task was set aside, because of its time: %s", error)
         db.execute("update tasks set status = 'failed' where id = ?", (columns[0],))

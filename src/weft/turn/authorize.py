@@ -1,0 +1,147 @@
+"""Authorization of tool calls in a turn that has read text of strangers.
+
+A page, a feed, an import or an MCP server can say anything, and a model may do what it reads. So in such a
+turn a tool that acts needs the consent of the person, unless they asked for just this in their own message.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from weft.errors import NotDone
+from weft.tools.base import Tool
+from weft.types.escape import one_line, quoted_lines
+from weft.types.message import ToolCall
+from weft.types.request import Caller
+
+_log = logging.getLogger(__name__)
+
+NEEDS_YOU = "not done: needs you"
+_EXCERPT = 120
+_ORDERS = {
+    "memory": """remember|forget|keep in mind|note (?:down|that|this)|write (?:it |this )?down|save
+        |recuerda|no olvides|olvida|anota|guarda|lembra|não esqueças|esquece|souviens|retiens|n['’]oublie
+        |oublie|note que|merk|denk daran|vergiss|notier|ricorda|dimentica|annota|onthoud|vergeet|noteer""",
+    "tasks": """remind|task|schedule|alarm|timer|to-?do|cancel|recu[eé]rda|recordatorio|tarea|cancela|lembr
+        |tarefa|rappel|tâche|annule|erinner|aufgabe|wecker|ricord|promemoria|compito|herinner|taak|annuleer""",
+}
+"""The words with which people ask for a change of memory or tasks, by the kind of the tool."""
+_PATTERNS = {
+    kind: re.compile(rf"(?<!\w)(?:{''.join(map(str.strip, words.splitlines()))})", re.IGNORECASE)
+    for kind, words in _ORDERS.items()
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActsFreely:
+    """Which kinds of tools act without a question in a turn that has read text of strangers.
+
+    `memory` writes memory and facts, `tasks` creates and changes tasks, `programs` runs programs of skills,
+    `servers` calls MCP servers, `send` sends an address or data into the network, and `other` are tools of
+    plugins and of the program that embeds Weft.
+    """
+
+    memory: bool = False
+    tasks: bool = False
+    programs: bool = False
+    servers: bool = False
+    send: bool = False
+    other: bool = False
+
+
+async def authorize(tool: Tool, call: ToolCall, caller: Caller, freely: ActsFreely) -> Caller:
+    """Check that a call may be made, and ask the person where that is needed.
+
+    Returns the caller for the call, who may have `agreed` to it.
+
+    Raises:
+        NotDone: the person did not agree, or cannot be asked.
+    """
+    if not caller.outside or tool.kind in ("read", "asks") or getattr(freely, tool.kind):
+        return caller
+    if is_asked_for(tool, call.arguments, caller.words):
+        return replace(caller, outside=())
+    places = ", ".join(caller.outside)
+    if not caller.is_attended or caller.ask is None:
+        why = "nobody can be asked here" if caller.is_attended else "nobody is there to be asked"
+        raise _refused(
+            call, caller, f"{NEEDS_YOU}. This turn has read text from outside ({places}), and {why}"
+        )
+    digest = digest_of(call)
+    agreed = await caller.ask(question(call, caller, digest))
+    _log.info("consent", extra={"tool": tool.name, "digest": digest, "agreed": agreed})
+    if not agreed:
+        raise _refused(call, caller, "not done: the person did not agree")
+    if digest_of(call) != digest:
+        raise _refused(call, caller, "not done: the call changed while the person was asked")
+    return replace(caller, agreed=True)
+
+
+def question(call: ToolCall, caller: Caller, digest: str) -> str:
+    """Write the question to the person, with every argument in full."""
+    places = ", ".join(map(one_line, caller.outside))
+    lines = [quoted_lines(f"{name}: {_text(value)}") for name, value in call.arguments.items()]
+    return "\n\n".join(
+        (
+            f"May I use `{one_line(call.name)}`? This turn has read text from outside ({places}), "
+            "which may be behind it.",
+            "\n".join(lines) or "    (no arguments)",
+            f"Check: {digest}",
+        )
+    )
+
+
+def digest_of(call: ToolCall) -> str:
+    """Return a short name for exactly this call."""
+    data = json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+    return sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def is_asked_for(tool: Tool, arguments: Mapping[str, Any], words: str) -> bool:
+    """Return whether the person asks for a call in so many words: the order, and what is to be written.
+
+    A change of memory or of tasks needs a word such as "remember" or "remind", any other tool its own name,
+    or an address. Whatever would be written or sent must stand in the message as it is.
+    """
+    names = tool.content or tuple(arguments)
+    contents = [
+        _flat(_text(arguments[name])) for name in names if arguments.get(name) not in (None, "", False)
+    ]
+    message = _flat(words)
+    if not contents or arguments.get("do") or not all(_stands_in(text, message) for text in contents):
+        return False
+    if tool.kind == "send":
+        return all("://" in text for text in contents)
+    if tool.kind in _PATTERNS:
+        return _PATTERNS[tool.kind].search(words) is not None
+    return all(_stands_in(word, message) for word in re.split(r"[\W_]+", tool.name.casefold()) if word)
+
+
+def _stands_in(text: str, message: str) -> bool:
+    """Return whether a text stands in a message between other words."""
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", message) is not None
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .!?;,\"'“”")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _refused(call: ToolCall, caller: Caller, sentence: str) -> NotDone:
+    _log.warning(
+        "a call was not done, because it needs the person's consent",
+        extra={"tool": call.name, "outside": ", ".join(caller.outside)},
+    )
+    arguments = one_line("; ".join(f"{name}: {_text(value)}" for name, value in call.arguments.items()))
+    excerpt = arguments if len(arguments) <= _EXCERPT else f"{arguments[:_EXCERPT]}…"
+    places = ", ".join(caller.outside)
+    return NotDone(f"{sentence}.", wanted=f"{one_line(call.name)} ({excerpt}), asked by {places}")
