@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs
@@ -20,6 +21,7 @@ class FakeTelegram:
     def __init__(self) -> None:
         self.sent: list[dict[str, str]] = []
         self.actions: list[dict[str, str]] = []
+        self.files: list[dict[str, str]] = []
         self.rested: list[str] = []
         self.trouble: Callable[[str, dict[str, str]], tuple[int, dict[str, Any]] | None] = lambda *_: None
         self._updates: list[dict[str, Any]] = []
@@ -38,7 +40,7 @@ class FakeTelegram:
                 data = self.rfile.read(length)
                 if len(data) < length:
                     return  # it was killed while it sent
-                fields = {key: value[0] for key, value in parse_qs(data.decode()).items()}
+                fields = fields_of(self.headers.get("content-type", ""), data)
                 status, body = fake._answer(self.path, fields)
                 told = json.dumps(body).encode()
                 try:
@@ -116,6 +118,11 @@ class FakeTelegram:
             return trouble
         if method == "getUpdates":
             return 200, {"ok": True, "result": self._poll(fields)}
+        if method == "sendDocument":
+            with self._changed:
+                self.files.append(fields)
+                self._changed.notify_all()
+            return 200, {"ok": True, "result": {"message_id": 1}}
         if method == "sendMessage":
             return self._take(fields)
         if method == "answerCallbackQuery":
@@ -167,3 +174,14 @@ def message(text: str, sender: int, chat: int, **more: Any) -> dict[str, Any]:
 def error(code: int, description: str, **parameters: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"ok": False, "error_code": code, "description": description}
     return told | ({"parameters": parameters} if parameters else {})
+
+
+def fields_of(kind: str, data: bytes) -> dict[str, str]:
+    """Read the fields of a form, and the text of its files."""
+    if not kind.startswith("multipart/"):
+        return {key: value[0] for key, value in parse_qs(data.decode()).items()}
+    form = message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + data)
+    parts: list[Any] = list(form.walk())[1:]
+    names = [str(part.get_param("name", header="content-disposition")) for part in parts]
+    texts = [part.get_payload(decode=True).decode() for part in parts]
+    return dict(zip(names, texts, strict=True))

@@ -195,13 +195,11 @@ async def test_notes_and_facts_last_and_a_context_shows_them() -> None:
     async with serving() as ask:
         note = await ask("insert_note", text="The tanks hold 12 litres.")
         await ask("remember_fact", key="home", value="Lisbon")
-        await ask("remember_fact", key="home", value="Porto", person="telegram:42")
         await ask("write_block", label="boat", text="Marlin")
 
         (hit,) = (await ask("search_notes", query="tanks", limit=1000))["hits"]
         assert (hit["id"], hit["text"]) == (note, "The tanks hold 12 litres.")
         assert (await ask("list_facts"))["facts"] == {"home": "Lisbon"}
-        assert (await ask("list_facts", person="telegram:42"))["facts"] == {"home": "Porto"}
         built = await ask("build_context", message="Where do I live?")
         assert "- home: Lisbon" in built["text"]
         assert built["text"].endswith("Where do I live?")

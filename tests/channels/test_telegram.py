@@ -207,6 +207,23 @@ async def test_a_question_has_two_buttons_and_pressing_one_sends_its_text(fake: 
     assert fake.rested == ["q/yes 1a"]
 
 
+async def test_a_question_that_is_too_long_for_a_message_comes_as_a_file_with_all_of_it(
+    fake: FakeTelegram,
+) -> None:
+    question = "May I write this?\n\n" + "line ü\n" * 3000 + "the last word"
+    channel = bot(fake)
+
+    await channel.ask("9", question, yes="/yes 1a", no="/no 1a")
+    await channel.close()
+
+    assert fake.files == [{"chat_id": "9", "document": question}]
+    [asked] = fake.sent
+    assert asked["text"] == (
+        "May I write this?\n\nThe file above has all of it, 21,032 characters: read it first."
+    )
+    assert "reply_markup" in asked
+
+
 async def test_a_question_that_telegram_refuses_is_an_error(fake: FakeTelegram) -> None:
     fake.trouble = lambda method, _: (403, error(403, "Forbidden: bot was blocked by the user"))
     channel = bot(fake)

@@ -19,7 +19,7 @@ from programs import environ, run_weft
         (("ask", "-f", "/", "hi"), "'/' is a folder: attach the files in it that you need."),
         (("memory", "unarchive", "nope"), "There is no note"),
         (("memory", "forget", "terminal:owner", "nope"), "Nothing is known"),
-        (("memory", "share", "notes", "weft"), "name another agent."),
+        (("memory", "share", "notes", "weft"), "name somebody else."),
         (("memory", "limit", "notes", "3"), "has 10 characters: shorten it first."),
         (("memory", "facts", ""), "Say whose facts"),
         (("tasks", "cancel", "zzz"), "No task of yours begins with 'zzz'"),

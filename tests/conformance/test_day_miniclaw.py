@@ -141,6 +141,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
             f'recipe = "miniclaw"\ntime_zone = "UTC"\n[telegram]\napi_url = "{telegram.url}"\n'
             'allowed = ["7"]\npoll_seconds = 2\n[learn]\nenabled = false\n',
         )
+        day.home.run("people", "link", "telegram:7", "owner")
         with day.home.serving("--log-level", "debug", "--log-format", "json") as server:
             first_day(day, server)
         day.home.run("sessions", "export", "telegram_7", str(base / "out.json"), "--format", "miniclaw")

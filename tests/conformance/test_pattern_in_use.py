@@ -133,6 +133,7 @@ def test_P13_each_setting_of_a_block_can_be_chosen_and_changed_later(memory: Hom
         "permission": "Append",
         "pinned": True,
         "shared_from": "",
+        "shared_with": {},
         "characters": 0,
     }
     code, sentence = memory.refused("append", "rules", "far too long a text")

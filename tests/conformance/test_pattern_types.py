@@ -17,8 +17,8 @@ async def test_P15_tokens_and_pairing_codes_are_kept_as_hashes_in_the_one_file(t
         token = await store.auth.create_token("phone")
         code = await store.auth.offer_pairing("telegram", "42")
 
-        assert await store.auth.find_token_name(token) == "phone"
-        assert await store.auth.find_token_name(f"{token}x") is None
+        assert await store.auth.find_token(token) == ("owner", True)
+        assert await store.auth.find_token(f"{token}x") == (None, True)
         assert await store.auth.is_paired("telegram", "42") is False
 
         assert await store.auth.confirm_pairing(code.lower()) == Paired(channel="telegram", sender="42")

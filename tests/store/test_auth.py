@@ -58,10 +58,10 @@ async def test_a_token_is_valid_until_it_is_revoked_or_replaced(store: SqliteBac
     old = await store.auth.create_token("phone")
     new = await store.auth.create_token("phone")
 
-    assert await store.auth.find_token_name(old) is None
-    assert await store.auth.find_token_name(new) == "phone"
+    assert await store.auth.find_token(old) == (None, True)
+    assert await store.auth.find_token(new) == ("owner", True)
     assert await store.auth.revoke_token("phone") is True
-    assert await store.auth.find_token_name(new) is None
+    assert await store.auth.find_token(new) == (None, False)
     assert await store.auth.revoke_token("phone") is False
 
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 import weft
 from weft.recall.conversation_recall import ConversationRecall
-from weft.store.base import Change, Moment, Scope
+from weft.store.base import Scope
+from weft.store.blocks import Change, Moment
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.search import fts_query
 from weft.testing import InMemoryMessages

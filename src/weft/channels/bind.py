@@ -75,8 +75,12 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def knows_token(authorization: str, token: str) -> bool:
-    """Return whether a header is `Bearer TOKEN`, in constant time."""
-    scheme, _, secret = authorization.partition(" ")
-    header = f"{scheme.lower()} {secret.strip()}".encode("utf-8", "replace")
-    return hmac.compare_digest(header, f"bearer {token}".encode())
+def bearer_token(authorization: str) -> str:
+    """Return the token of a header `Bearer TOKEN`; an empty text if it has none."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def is_same(token: str, other: str) -> bool:
+    """Compare two tokens in constant time."""
+    return hmac.compare_digest(token.encode("utf-8", "replace"), other.encode("utf-8", "replace"))

@@ -10,17 +10,21 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft.channels.bind import HERE, is_address, is_everywhere, knows_token, url_host
+from weft.channels.bind import HERE, is_address, is_everywhere, url_host
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
 from weft.channels.metrics import Metrics
 from weft.channels.problems import problem
+from weft.channels.speaker import SPEAKER, Tokens
+from weft.errors import StoreError
 
 _log = logging.getLogger(__name__)
 GONE = 499
 """The status of a request whose client disconnected."""
 OPEN = "/api/health"
 """The one route that needs no token, for monitors."""
+_NO_TOKEN = "This server needs a token: send it as `Authorization: Bearer TOKEN`."  # noqa: S105
+_BEARER = {"www-authenticate": "Bearer"}
 
 
 class Guard:
@@ -31,9 +35,9 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, settings: HttpChannelSettings, token: str, metrics: Metrics, limit: RateLimit
+        self, app: ASGIApp, settings: HttpChannelSettings, tokens: Tokens, metrics: Metrics, limit: RateLimit
     ) -> None:
-        self._app, self._settings, self._token = app, settings, token
+        self._app, self._settings, self._tokens = app, settings, tokens
         self._metrics, self._limit = metrics, limit
         self._names = {name.lower() for name in (url_host(settings.host), *HERE, *settings.names)}
         self._any_address = is_everywhere(settings.host)
@@ -50,7 +54,7 @@ class Guard:
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
+            refusal = self._wrong_place(scope) or await self._unauthorized(scope)
             body = None if refusal else await self._body(scope, receive)
             if refusal or body is None:
                 _log.debug("request refused", extra={"status": refusal.status_code if refusal else 413})
@@ -63,22 +67,32 @@ class Guard:
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.request(route, status)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _wrong_place(self, scope: Scope) -> Response | None:
+        """Return a refusal of a request that names another server, or comes from a page of another one."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
         if not self._is_ours(host):
             return problem(403, "This server is not called by that name.", code="wrong_host")
         if origin and origin not in (f"http://{host}", f"https://{host}"):
             return problem(403, "Pages of other sites may not ask this server.", code="wrong_origin")
-        knows = not self._token or knows_token(headers.get("authorization", ""), self._token)
-        client = "token" if self._token and knows else str((scope.get("client") or ("",))[0])
+        return None
+
+    async def _unauthorized(self, scope: Scope) -> Response | None:
+        """Return a refusal of a request that comes too often or without a token. Else note who speaks."""
+        authorization = Headers(scope=scope).get("authorization", "")
+        try:
+            speaker = await self._tokens.authenticate(authorization)
+        except StoreError as error:  # without a store nobody but the owner's own token is known
+            speaker, failure = None, problem(503, str(error), code="unavailable")
+        else:
+            failure = problem(401, _NO_TOKEN, code="invalid_api_key", headers=_BEARER)
+        address = str((scope.get("client") or ("",))[0])
+        client = f"token of {speaker.person}" if speaker and authorization else address
         if wait := self._limit.wait_seconds(client):
             sentence = f"There were too many requests in the last minute: ask again in {wait} seconds."
             return problem(429, sentence, code="rate_limit_exceeded", headers={"retry-after": str(wait)})
-        if not knows and scope["path"] != OPEN:
-            sentence = "This server needs its token: send it as `Authorization: Bearer TOKEN`."
-            return problem(401, sentence, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
-        return None
+        scope[SPEAKER] = speaker
+        return failure if speaker is None and scope["path"] != OPEN else None
 
     def _is_ours(self, host: str) -> bool:
         name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]

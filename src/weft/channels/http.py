@@ -31,15 +31,16 @@ from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
+from weft.channels.speaker import Speaker, Tokens, speaker_of
 from weft.channels.sse import EventStream, while_connected
-from weft.errors import ChannelError, StoreError, WeftError
+from weft.errors import ChannelError, PermissionDenied, StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.engine import DEFAULT_MODEL
 from weft.memory.base import Store
 from weft.providers.base import collected
 from weft.types.codec import dump_json, to_dict
 from weft.types.reply import Done, Event
-from weft.types.request import Caller, TurnRequest
+from weft.types.request import TurnRequest
 from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
@@ -47,12 +48,12 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5X
 _GRACE_SECONDS = 5
 """How long clients have to take their answers after the last turn was ended."""
 _STOPPING = "This server is stopping and waits for the answer no longer: ask again in a moment."
-_AGENT = "weft"
 _log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 
 Words = Annotated[str, Query(min_length=1, max_length=2000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
+Sender = Annotated[str, Query(max_length=200)]
 
 
 def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:
@@ -79,7 +80,8 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
         },
     )
     limit = RateLimit(settings.requests_per_minute)
-    app.add_middleware(Guard, settings=settings, token=token, metrics=metrics, limit=limit)
+    tokens = Tokens(assistant, token)
+    app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, limit=limit)
     routes = app.state.routes = _Routes(assistant, metrics)
     for path, method, work in (*routes.all(), *BlockRoutes(assistant).all()):
         app.add_api_route(path, work, methods=[method], response_model=None)
@@ -174,7 +176,7 @@ class _Routes:
 
     async def chat(self, request: Request, body: ChatBody) -> Response:
         """Answer as Chat Completions does, with what is remembered of whom `user` names."""
-        asked = self._known(from_chat(body.plain(), body.user or "owner"))
+        asked = self._known(from_chat(body.plain(), _user(request, body)))
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             usage = body.stream_options is not None and bool(body.stream_options.include_usage)
@@ -185,7 +187,7 @@ class _Routes:
 
     async def responses(self, request: Request, body: ResponsesBody) -> Response:
         """Answer as Responses does, with what is remembered of whom `user` names."""
-        asked = self._known(from_responses(body.plain(), body.user or "owner"))
+        asked = self._known(from_responses(body.plain(), _user(request, body)))
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             return EventStream(response_stream(self._events(asked), model), _failed_response)
@@ -208,34 +210,41 @@ class _Routes:
 
     async def turn(self, request: Request, body: TurnBody) -> Response:
         """Answer a message or a slash command in a session; without one, in a new session."""
-        asked = replace(_request(body), session=body.session or uuid4().hex, commands=True)
+        asked = replace(_request(request, body), session=body.session or uuid4().hex, commands=True)
         reply = await while_connected(request.receive, collected(self._events(asked)))
         answer = {"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text}
         more = {"notice": reply.notice, "not_done": [*reply.not_done]}
         return JsonResponse({**answer, **{name: value for name, value in more.items() if value}})
 
-    async def receipt(self, turn_id: str) -> Response:
+    async def receipt(self, request: Request, turn_id: str) -> Response:
         """Show the receipt of a turn: what the model saw, what was left out, and why."""
-        store = await self._store()
+        store, speaker = await self._store(), speaker_of(request)
         receipt = await store.turns.find(turn_id) if store is not None else None
-        if receipt is None:
+        if store is None or receipt is None or not await _is_own(store, speaker, turn_id):
             raise NotFound("There is no turn of that id with a receipt.", code="turn_not_found")
         return JsonResponse(receipt.to_json())
 
-    async def context(self, body: ContextBody) -> Response:
+    async def context(self, request: Request, body: ContextBody) -> Response:
         """Build what the model would see with a message. No model is asked."""
-        context = await self._assistant.preview(replace(_request(body), recipe=body.recipe))
+        context = await self._assistant.preview(replace(_request(request, body), recipe=body.recipe))
         return JsonResponse(context.to_json(receipt=True))
 
-    async def sessions(self, limit: Limit = 100) -> Response:
-        """List sessions, the last used first."""
-        store = await self._store()
-        return _rows("sessions", await store.sessions.list(limit=limit) if store is not None else ())
+    async def sessions(self, request: Request, sender: Sender = "", limit: Limit = 100) -> Response:
+        """List sessions, the last used first: all for the owner, a person's own for them."""
+        store, speaker = await self._store(), speaker_of(request)
+        if store is None:
+            return _rows("sessions", ())
+        caller = await self._assistant.engine.identify(speaker.caller(sender))
+        everybody = speaker.is_owner and not sender
+        senders = None if everybody else await store.people.senders(caller.person)
+        return _rows("sessions", await store.sessions.list(limit=limit, senders=senders))
 
-    async def search(self, q: Words, limit: Limit = 10) -> Response:
-        """Search messages, blocks and notes, best hit first."""
+    async def search(self, request: Request, q: Words, sender: Sender = "", limit: Limit = 10) -> Response:
+        """Search the messages, blocks and notes of a person, best hit first."""
         store, options = await self._store(), SearchOptions(limit=limit)
-        return _rows("results", await store.memory.search(_AGENT, q, options) if store is not None else ())
+        caller = await self._assistant.engine.identify(speaker_of(request).caller(sender))
+        hits = () if store is None else await store.memory.search(caller.agent_id, q, options)
+        return _rows("results", hits)
 
     async def about(self) -> Response:
         """Say what this server is, and where to read on."""
@@ -254,8 +263,10 @@ class _Routes:
             is_ok = False
         return JsonResponse({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
 
-    async def metrics(self) -> Response:
-        """Report numbers for Prometheus."""
+    async def metrics(self, request: Request) -> Response:
+        """Report numbers for Prometheus, to the owner."""
+        if not speaker_of(request).is_owner:
+            raise PermissionDenied("Only the owner may read the numbers of this server.")
         return PlainTextResponse(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     # --- both
@@ -297,9 +308,24 @@ class _Routes:
             self._running.discard(task)
 
 
-def _request(body: TurnBody | ContextBody) -> TurnRequest:
-    caller = Caller(agent_id=_AGENT, channel="http", sender_id=body.sender)
+def _user(request: Request, body: ChatBody | ResponsesBody) -> str:
+    """Return the sender of a request of OpenAI's shape. A person's token decides it, whatever `user` says."""
+    speaker = speaker_of(request)
+    return speaker.sender(body.user or "" if speaker.is_owner else "")
+
+
+def _request(request: Request, body: TurnBody | ContextBody) -> TurnRequest:
+    caller = speaker_of(request).caller(body.sender)
     return TurnRequest(text=body.text, session=body.session, caller=caller)
+
+
+async def _is_own(store: Store, speaker: Speaker, turn_id: str) -> bool:
+    """Return whether a turn is the speaker's own. The owner may see every one."""
+    session_id = await store.turns.find_session(turn_id)
+    session = await store.sessions.find(session_id) if session_id else None
+    if speaker.is_owner or session is None:
+        return speaker.is_owner
+    return await store.people.find(f"{session.channel}:{session.sender}") == speaker.person
 
 
 def _model(name: str) -> dict[str, Any]:

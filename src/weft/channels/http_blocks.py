@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
 from starlette.responses import Response
 
 from weft.channels.http_bodies import Name, Schema
 from weft.channels.problems import JsonResponse, NotFound
+from weft.channels.speaker import speaker_of
 from weft.gateway.assistant import Assistant
 from weft.memory.edits import BlockEdit, Verb
 from weft.memory.store import MemoryStore
@@ -19,7 +21,7 @@ from weft.types.memory import BlockType, Permission
 from weft.types.request import Caller
 from weft.types.schema import BlockSchema, make_schema, schema_from_dict
 
-Sender = Annotated[str, Query(min_length=1, max_length=200)]
+Sender = Annotated[str, Query(max_length=200)]
 Kind = Literal["text", "map", "list", "log", "composite"]
 
 
@@ -91,16 +93,16 @@ class BlockRoutes:
             (f"{one}/edits", "POST", self.edit),
         ]
 
-    async def blocks(self, sender: Sender = "owner") -> Response:
+    async def blocks(self, request: Request, sender: Sender = "") -> Response:
         """List memory blocks as the model sees them."""
         store = await self._assistant.store.find()
-        caller = await self._caller(sender)
+        caller = await self._caller(request, sender)
         rows = await store.memory.rendered_blocks(caller.agent_id) if store is not None else ()
         return JsonResponse(dump_json({"blocks": to_dict(rows)}))
 
-    async def create(self, body: NewBlock, sender: Sender = "owner") -> Response:
+    async def create(self, request: Request, body: NewBlock, sender: Sender = "") -> Response:
         """Make a block of any kind."""
-        caller, memory = await self._memory(sender)
+        caller, memory = await self._memory(request, sender)
         await memory.create_block(
             caller.agent_id,
             body.label,
@@ -114,29 +116,29 @@ class BlockRoutes:
         )
         return await self._shown(caller, memory, body.label, 201)
 
-    async def block(self, label: str, sender: Sender = "owner") -> Response:
+    async def block(self, request: Request, label: str, sender: Sender = "") -> Response:
         """Show one block with its version."""
-        caller, memory = await self._memory(sender)
+        caller, memory = await self._memory(request, sender)
         return await self._shown(caller, memory, label)
 
-    async def write(self, label: str, body: BlockText, sender: Sender = "owner") -> Response:
+    async def write(self, request: Request, label: str, body: BlockText, sender: Sender = "") -> Response:
         """Write the whole text of a text block."""
-        caller, memory = await self._memory(sender)
+        caller, memory = await self._memory(request, sender)
         await memory.update_block_text(
             caller.agent_id, label, body.text, base=body.base, is_system=caller.is_owner
         )
         return await self._shown(caller, memory, label)
 
-    async def edit(self, label: str, body: EditBody, sender: Sender = "owner") -> Response:
+    async def edit(self, request: Request, label: str, body: EditBody, sender: Sender = "") -> Response:
         """Edit a block: append, push, insert, remove, set, increment or log."""
-        caller, memory = await self._memory(sender)
+        caller, memory = await self._memory(request, sender)
         edit = BlockEdit(**body.model_dump())
         await memory.edit_block(caller.agent_id, label, edit, is_system=caller.is_owner)
         return await self._shown(caller, memory, label)
 
-    async def change(self, label: str, body: BlockChanges, sender: Sender = "owner") -> Response:
+    async def change(self, request: Request, label: str, body: BlockChanges, sender: Sender = "") -> Response:
         """Change what a block is: label, schema, description, type, permission, limit, pinned."""
-        caller, memory = await self._memory(sender)
+        caller, memory = await self._memory(request, sender)
         schema = schema_from_dict(body.definition) if body.definition is not None else None
         setters: tuple[tuple[Callable[..., Awaitable[None]], Any], ...] = (
             (memory.update_block_schema, schema),
@@ -152,17 +154,17 @@ class BlockRoutes:
                 await setter(caller.agent_id, label, value, is_system=caller.is_owner)
         return await self._shown(caller, memory, body.label or label)
 
-    async def delete(self, label: str, sender: Sender = "owner") -> Response:
+    async def delete(self, request: Request, label: str, sender: Sender = "") -> Response:
         """Delete a block with its history."""
-        caller, memory = await self._memory(sender)
+        caller, memory = await self._memory(request, sender)
         await memory.delete_block(caller.agent_id, label, is_system=caller.is_owner)
         return JsonResponse({"deleted": label})
 
-    async def _caller(self, sender: str) -> Caller:
-        return await self._assistant.engine.identify(Caller(channel="http", sender_id=sender))
+    async def _caller(self, request: Request, sender: str) -> Caller:
+        return await self._assistant.engine.identify(speaker_of(request).caller(sender))
 
-    async def _memory(self, sender: str) -> tuple[Caller, MemoryStore]:
-        caller = await self._caller(sender)
+    async def _memory(self, request: Request, sender: str) -> tuple[Caller, MemoryStore]:
+        caller = await self._caller(request, sender)
         memory = (await self._assistant.store.get()).memory
         return caller, memory.by(caller.person, "HTTP")
 

@@ -126,7 +126,7 @@ class _Ours(BaseModel):
 
     text: str = Field(min_length=1)
     session: Name = ""
-    sender: Name = Field(default="owner", min_length=1)
+    sender: Name = ""
 
 
 class TurnBody(_Ours):

@@ -1,8 +1,9 @@
 """Weft as an MCP server: other programs ask the assistant, use an agent's memory, and see contexts built.
 
-A client acts as that agent, never as the system: the permissions of blocks hold, and a refusal is an answer
-with our sentence in it. `read_block` gives a version and `write_block` takes it as its base: a text that is
-written back later keeps what others wrote in between, even if the server was restarted meanwhile.
+A server speaks for one person, who is named at its start. A client acts as that person's agent, never as the
+system: the permissions of blocks hold, and a refusal is an answer with our sentence in it. `read_block` gives
+a version and `write_block` takes it as its base: a text that is written back later keeps what others wrote in
+between, even if the server was restarted meanwhile.
 """
 
 from __future__ import annotations
@@ -224,14 +225,14 @@ class _Tools:
             raise StoreError(f"There is no block {label!r} any more.")
         return BlockText(text=document.render(), version=document.version)
 
-    async def remember_fact(self, key: str, value: str, person: str = "") -> str:
-        """Keep a fact about a person under a short key; without `person` it is about your user."""
-        await self._facts.set(person or self._person, key, value, by_model=True)
+    async def remember_fact(self, key: str, value: str) -> str:
+        """Keep a fact about your user under a short key."""
+        await self._facts.set(self._person, key, value, by_model=True)
         return f"{key!r} was noted."
 
-    async def list_facts(self, person: str = "") -> Facts:
-        """List what is known about a person; without `person` that is your user."""
-        known = await self._facts.list(person or self._person)
+    async def list_facts(self) -> Facts:
+        """List what is known about your user."""
+        known = await self._facts.list(self._person)
         return Facts(facts={fact.key: fact.value for fact in known})
 
     async def insert_note(self, text: str) -> str:
@@ -287,7 +288,7 @@ def _wrong(place: tuple[int | str, ...], message: str) -> str:
 
 
 def make_server(assistant: Assistant, store: Store, caller: Caller) -> MCPServer[None]:
-    """Make a server for the memory of the caller's agent. Facts are about the caller unless it names another.
+    """Make a server for the memory of the caller's agent. Facts are about the caller.
 
     It can be run once, over one transport: make a new one for each.
     """

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from weft.channels.bind import HERE, check_place, knows_token, listen, url_host
+from weft.channels.bind import HERE, bearer_token, check_place, is_same, listen, url_host
 
 
 async def serve(
@@ -78,4 +78,4 @@ class _TokenOnly:
 
     def _is_right(self, scope: Scope) -> bool:
         header = Headers(scope=scope).get("authorization", "")
-        return scope["type"] == "http" and knows_token(header, self._token)
+        return scope["type"] == "http" and is_same(bearer_token(header), self._token)

@@ -33,6 +33,7 @@ _MAX_WAIT_SECONDS = 60.0
 _PATIENCE_SECONDS = 300.0
 """How long an answer waits for Telegram's rate limits before it goes back to the outbox."""
 _TIMEOUT_SECONDS = 20.0
+_MAX_START_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +111,20 @@ class Telegram:
         await self._try("sendChatAction", {"chat_id": conversation, "action": "typing"})
 
     async def ask(self, conversation: str, question: str, *, yes: str, no: str) -> None:
-        """Ask with two buttons.
+        """Ask with two buttons. A question that is too long for a message comes as a file, with its start.
 
         Raises:
             ChannelError: Telegram did not take the question.
         """
         buttons = [[{"text": "Yes", "callback_data": yes}, {"text": "No", "callback_data": no}]]
-        *before, last = plain_messages(question)
-        for text in before:
-            await self._deliver({"chat_id": conversation, "text": text})
+        text, *more = plain_messages(question)
+        if more:
+            file = {"document": ("question.txt", question.encode("utf-8", "replace"), "text/plain")}
+            await self._deliver({"chat_id": conversation}, file=file)
+            start = question.partition("\n")[0][:_MAX_START_CHARS]
+            text = f"{start}\n\nThe file above has all of it, {len(question):,} characters: read it first."
         keyboard = json.dumps({"inline_keyboard": buttons})
-        await self._deliver({"chat_id": conversation, "text": last, "reply_markup": keyboard})
+        await self._deliver({"chat_id": conversation, "text": text, "reply_markup": keyboard})
 
     async def stop(self) -> None:
         self._stopped.set()
@@ -129,7 +133,9 @@ class Telegram:
         self._stopped.set()
         await self._http.aclose()
 
-    async def _call(self, method: str, fields: Mapping[str, object]) -> Any:
+    async def _call(
+        self, method: str, fields: Mapping[str, object], file: Mapping[str, Any] | None = None
+    ) -> Any:
         """Call a method of the Bot API and return its result.
 
         Raises:
@@ -137,7 +143,7 @@ class Telegram:
         """
         seconds = _TIMEOUT_SECONDS + float(str(fields.get("timeout", 0)))
         try:
-            answer = await self._http.post(method, data=fields, timeout=seconds)
+            answer = await self._http.post(method, data=fields, files=file, timeout=seconds)
             body = answer.json()
         except self._httpx.HTTPError as error:  # its text could hold the address, and with it the token
             kinds = self._httpx
@@ -157,12 +163,12 @@ class Telegram:
         except _ApiError as error:
             _log.info("Telegram did not do %s: %s", method, Redacted(error.description))
 
-    async def _patiently(self, fields: Mapping[str, object]) -> None:
-        """Send a message, and wait where Telegram says to."""
+    async def _patiently(self, fields: Mapping[str, object], file: Mapping[str, Any] | None = None) -> None:
+        """Send a message or a file, and wait where Telegram says to."""
         waited = 0.0
         while True:
             try:
-                await self._call("sendMessage", fields)
+                await self._call("sendDocument" if file else "sendMessage", fields, file)
                 return
             except _ApiError as error:
                 waited += error.retry_seconds or 0.0
@@ -170,9 +176,11 @@ class Telegram:
                     raise
                 await pause(self._stopped, error.retry_seconds)
 
-    async def _deliver(self, fields: Mapping[str, object], *, arrived: int = 0) -> None:
+    async def _deliver(
+        self, fields: Mapping[str, object], *, arrived: int = 0, file: Mapping[str, Any] | None = None
+    ) -> None:
         try:
-            await self._patiently(fields)
+            await self._patiently(fields, file)
         except _ApiError as error:
             raise _failure(error, arrived=arrived) from error
 

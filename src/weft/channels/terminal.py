@@ -13,7 +13,7 @@ from rich.text import Text
 
 from weft.types.escape import one_line, printable
 from weft.types.receipt import Receipt, ReceiptItem
-from weft.types.reply import Done, Event, Reading, Reply, TextDelta
+from weft.types.reply import Done, Event, Reading, Reply, TextDelta, ToolStarted
 
 LAYER_COLOURS = {
     "tools": "bright_black",
@@ -56,6 +56,8 @@ async def show_answer(
                     case Reading(done, total):
                         what = f"reading {done:,} of {total:,} tokens"
                         progress.update(task, description=what, completed=done, total=total)
+                    case ToolStarted():
+                        progress.stop()  # the tool may ask the person something
                     case TextDelta(text):
                         progress.stop()
                         out.file.write(printable(text) if out.is_terminal else text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from weft.channels.attachments import read_attachment, with_attachments
+from weft.channels.chat import TerminalConsent
 from weft.channels.terminal import show_answer, show_receipt
 from weft.cli.options import (
     PERSON,
@@ -68,7 +70,10 @@ def ask(
         note_stand_in(config, assistant.engine.provider.info)
         try:
             session = await (_last_session(assistant) if go_on else _new_session(assistant))
-            events = assistant.handle(replace(question, session=session, one_off=not go_on and bool(session)))
+            is_asked = sys.stdin.isatty() and err.is_terminal
+            caller = replace(question.caller, ask=TerminalConsent(err).ask if is_asked else None)
+            request = replace(question, caller=caller, session=session, one_off=not go_on and bool(session))
+            events = assistant.handle(request)
             if as_json:
                 await _print_json(events)
                 return

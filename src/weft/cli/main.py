@@ -35,7 +35,7 @@ COMMANDS = {
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
     "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
-    "mcp": "Serve the assistant and an agent's memory to other programs, over MCP.",
+    "mcp": "Serve the assistant and one person's memory to other programs, over MCP.",
     "memory": "See and change what agents remember, with all its history.",
     "models": "List the models that can answer; install the embedded one.",
     "pair": "Let in the person who was given this code; without a code, list who is in.",
@@ -47,6 +47,7 @@ COMMANDS = {
     "sessions": "List, read, rename, delete, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",
     "tasks": "List, add, change and cancel tasks, without a model.",
+    "token": "Make and revoke tokens for the server. Once there is one, every request needs one.",
     "tools": "List, enable and disable the optional tools: files and web pages.",
 }
 

@@ -15,16 +15,26 @@ from weft.channels.bind import check_place
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
 from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
-from weft.cli.stores import DEFAULT_AGENT, Agent
+from weft.cli.stores import Agent
 from weft.compose import connect_anyway
 from weft.config import Config
+from weft.memory.base import Store
+from weft.types.person import OWNER_NAME
+from weft.types.request import Caller
 
 app = typer.Typer(add_completion=False)
+_CHANNEL = "mcp"
 
 
 @app.command()
 def mcp(
-    agent: Agent = DEFAULT_AGENT,
+    agent: Agent = "",
+    person: Annotated[
+        str,
+        typer.Option(
+            "--person", "-p", metavar="PERSON", help="Who the programs speak for: a name or CHANNEL:ID."
+        ),
+    ] = OWNER_NAME,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP in place of stdio.")] = False,
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="With --http: where to listen.")
@@ -40,12 +50,20 @@ def mcp(
     recipe: RecipeName = None,
     workspace: Workspace = None,
 ) -> None:
-    """Serve the assistant and an agent's memory to other programs, over MCP."""
+    """Serve the assistant and one person's memory to other programs, over MCP."""
     config = settings(recipe=recipe, workspace=workspace)
     token = os.environ.get("WEFT_TOKEN", "")
     if http:
         check_place(host, token)
-    run(_serve(config, agent, _Place(host, port, token, tuple(name or ())) if http else None))
+    place = _Place(host, port, token, tuple(name or ())) if http else None
+    run(_serve(config, _Speaker(person, agent), place))
+
+
+class _Speaker(NamedTuple):
+    """The person that programs speak for, and the agent whose memory they use, if it is not theirs."""
+
+    person: str
+    agent: str
 
 
 class _Place(NamedTuple):
@@ -57,14 +75,15 @@ class _Place(NamedTuple):
     names: tuple[str, ...]
 
 
-async def _serve(config: Config, agent: str, place: _Place | None) -> None:
+async def _serve(config: Config, speaker: _Speaker, place: _Place | None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         # The server over HTTP has its own way to end, and nothing of ours runs beside it.
         asyncio.get_running_loop().remove_signal_handler(number)
     assistant = await connect_anyway(config)
     try:
-        caller = replace(PERSON, agent_id=agent)
-        server = make_server(assistant, await assistant.store.get(), caller)
+        store = await assistant.store.get()
+        caller = await _caller(store, speaker)
+        server = make_server(assistant, store, caller)
         if place is None:
             # A thread waits for standard input and cannot be interrupted: Ctrl-C ends the process at once.
             # What was written is safe; nothing else needs an orderly end.
@@ -79,7 +98,14 @@ async def _serve(config: Config, agent: str, place: _Place | None) -> None:
             port=place.port,
             token=place.token,
             names=place.names,
-            ready=lambda url: typer.echo(f"weft: serving {agent!r} at {url}", err=True),
+            ready=lambda url: typer.echo(f"weft: serving {caller.agent_id!r} at {url}", err=True),
         )
     finally:
         await assistant.close()
+
+
+async def _caller(store: Store, speaker: _Speaker) -> Caller:
+    """Return the caller that every program of this server is. A person is reached here by their name."""
+    person = await store.people.join(speaker.person, _CHANNEL)
+    sender = PERSON if person == OWNER_NAME else Caller(channel=_CHANNEL, sender_id=person)
+    return replace(sender, agent_id=speaker.agent).known_as(person)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from difflib import unified_diff
 from functools import partial
@@ -13,7 +14,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli import blocks
+from weft.cli import blocks, sharing
 from weft.cli.editor import edited
 from weft.cli.options import AsJson, Yes, confirm_loss, err, out, read_stdin, safe, say
 from weft.cli.stores import DEFAULT_AGENT, Agent, Label, with_store
@@ -21,7 +22,8 @@ from weft.errors import ConfigError, StoreError, UnknownName
 from weft.memory.audit import secrets_of
 from weft.memory.base import Store
 from weft.types.escape import printable
-from weft.types.memory import BlockType
+from weft.types.memory import BlockType, RenderedBlock, Share
+from weft.types.person import person_of
 from weft.types.plural import counted
 from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
@@ -31,7 +33,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="See and change what agents remember, with all its history.",
 )
-app.registered_commands += blocks.app.registered_commands
+app.registered_commands += [*blocks.app.registered_commands, *sharing.app.registered_commands]
 Words = Annotated[str, typer.Argument(metavar="TEXT")]
 Version = Annotated[int, typer.Argument(metavar="VERSION", help="As `weft memory history` lists it.")]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="`channel:sender`, as in `telegram:42`.")]
@@ -41,7 +43,14 @@ Mode = Annotated[SearchMode, typer.Option("--mode", help="By words, by meaning, 
 @app.command("list")
 def list_blocks(agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
     """List the blocks of an agent, and those shared with it."""
-    blocks = with_store(lambda store: store.memory.rendered_blocks(agent))
+
+    async def work(store: Store) -> tuple[Sequence[RenderedBlock], Sequence[Share]]:
+        return await store.memory.rendered_blocks(agent), await store.memory.list_shares(agent)
+
+    blocks, shares = with_store(work)
+    readers = defaultdict[str, dict[str, str]](dict)
+    for share in shares:
+        readers[share.label][person_of(share.agent_id) or share.agent_id] = share.permission.value
     if as_json:
         rows = [
             {
@@ -50,6 +59,7 @@ def list_blocks(agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
                 "permission": block.permission,
                 "pinned": block.pinned,
                 "shared_from": block.shared_from,
+                "shared_with": {} if block.shared_from else readers[block.label],
                 "characters": len(block.content),
             }
             for block in blocks
@@ -59,9 +69,12 @@ def list_blocks(agent: Agent = DEFAULT_AGENT, as_json: AsJson = False) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for block in blocks:
         marks = ", ".join(filter(None, (block.block_type, block.permission, "pinned" * block.pinned)))
-        whose = f"from {block.shared_from}" if block.shared_from else ""
+        whose = f"from {person_of(block.shared_from) or block.shared_from}" if block.shared_from else ""
+        if not block.shared_from and readers[block.label]:
+            with_whom = ", ".join(f"{name} ({right})" for name, right in readers[block.label].items())
+            whose = f"shared with {with_whom}"
         table.add_row(
-            f"[bold]{escape(printable(block.label))}[/]", marks, f"{len(block.content):,} characters", whose
+            f"[bold]{safe(block.label)}[/]", marks, f"{len(block.content):,} characters", safe(whose)
         )
     out.print(
         table if table.row_count else "There are no blocks yet: `weft memory edit LABEL TEXT` makes one."
@@ -173,29 +186,6 @@ def redo(label: Label, agent: Agent = DEFAULT_AGENT) -> None:
     """Bring back what was undone last."""
     if not with_store(lambda store: store.memory.redo_block(agent, label, is_system=True)):
         raise StoreError(f"There is nothing to bring back in the block {label!r}.")
-
-
-@app.command()
-def share(
-    label: Label,
-    other: Annotated[str, typer.Argument(metavar="AGENT", help="Who may use it.")],
-    permission: Annotated[str, typer.Option("--permission", help="What they may do with it.")] = "ReadOnly",
-    agent: Agent = DEFAULT_AGENT,
-) -> None:
-    """Let another agent use a block."""
-    allowed = blocks.permission_named(permission)
-    if other == agent:
-        raise ConfigError(f"The block {label!r} belongs to {agent!r} already: name another agent.")
-    with_store(lambda store: store.memory.share_block(agent, label, other, allowed, is_system=True))
-
-
-@app.command()
-def unshare(
-    label: Label, other: Annotated[str, typer.Argument(metavar="AGENT")], agent: Agent = DEFAULT_AGENT
-) -> None:
-    """Take a share back."""
-    if not with_store(lambda store: store.memory.unshare_block(agent, label, other)):
-        raise StoreError(f"The block {label!r} is not shared with {other!r}.")
 
 
 @app.command()

@@ -121,8 +121,9 @@ class Assistant:
         return await self.preview(_request(text, session, history, caller), provider=provider)
 
     async def preview(self, request: TurnRequest, *, provider: Provider | None = None) -> Context:
-        """Build what the model would see with a request."""
-        request = replace(request, text=sanitize(request.text).text)
+        """Build what the model would see with a request of this caller."""
+        caller = await self.engine.identify(request.caller)
+        request = replace(request, text=sanitize(request.text).text, caller=caller)
         return await self.engine.preview(request, provider)
 
     async def interrupted(self, session_id: str | None = None) -> Sequence[OpenTurn]:

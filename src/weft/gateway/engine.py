@@ -185,7 +185,9 @@ class Engine:
         caller, builder, tools = request.caller, self.builder_named(request.recipe), self.tools
         if store is not None:
             builder = builder.with_store(store).with_activity(store.activity)
-            tools = tools.joined(self._builtin_for(store, builder.recipe)) if request.session else tools
+            if request.session:
+                own = self._builtin_for(store, builder.recipe)
+                tools = tools.joined(tool for tool in own if caller.is_owner or not tool.owner_only)
         if request.history is not None:
             builder = builder.with_messages(request.history)
         if request.instructions:

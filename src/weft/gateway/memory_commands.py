@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.errors import StoreError
+from weft.errors import PermissionDenied, StoreError
 from weft.gateway.conversation import Conversation
 from weft.providers.base import describe
 from weft.tools.tasks import line
@@ -92,6 +92,8 @@ async def show_status(conversation: Conversation, rest: str) -> str:
 
 
 async def reload(conversation: Conversation, rest: str) -> str:
-    """Read instructions, memory files and skills again with the next message."""
+    """Read instructions, memory files and skills again with the next message, for everybody."""
+    if not conversation.caller.is_owner:
+        raise PermissionDenied("Only the owner of this assistant may do that: it changes it for everybody.")
     conversation.engine.builder.reload()
     return "Instructions, memory files and skills are read anew with the next message."

@@ -8,8 +8,9 @@ from weft.errors import UnknownName
 from weft.memory.cache import BlockCache, LoadedBlock
 from weft.memory.document import Document
 from weft.memory.permission import Action, Consent, ConsentRequest, Rights, needs_consent
-from weft.store.base import BlockRows
+from weft.store.blocks import BlockRows
 from weft.types.memory import BlockInfo, BlockType, Permission
+from weft.types.person import shared_label
 
 
 def document_of(block: LoadedBlock, agent_id: str, permission: Permission) -> Document:
@@ -39,15 +40,21 @@ class BlockAccess:
         return info
 
     async def find(self, agent_id: str, label: str) -> tuple[BlockInfo, Permission] | None:
-        """Find the agent's own block of that label, else one that is shared with it, and what it may do."""
+        """Find the agent's own block of that label, else one that is shared with it, and what it may do.
+
+        `LABEL@OWNER` names a shared block whose label is not enough.
+        """
         info = await self._rows.find(agent_id, label)
         if info is not None:
             return info, info.permission
-        shares = [share for share in await self._rows.list_shared(agent_id) if share.label == label]
+        every = await self._rows.list_shared(agent_id)
+        shares = [share for share in every if label in (share.label, shared_label(share.label, share.owner))]
         if len(shares) > 1:
-            owners = ", ".join(share.owner for share in shares)
-            raise UnknownName(f"Several agents share a block {label!r} with {agent_id!r}: {owners}.")
-        shared = await self._rows.find(shares[0].owner, label) if shares else None
+            names = ", ".join(shared_label(share.label, share.owner) for share in shares)
+            raise UnknownName(
+                f"Several people share a block {label!r} with {agent_id!r}: name one of {names}."
+            )
+        shared = await self._rows.find(shares[0].owner, shares[0].label) if shares else None
         return None if shared is None else (shared, shares[0].permission)
 
     async def open(

@@ -8,7 +8,7 @@ from typing import Any
 from weft.errors import InvalidEdit, PermissionDenied
 from weft.memory.access import BlockAccess
 from weft.memory.permission import Action, Rights, wider
-from weft.store.base import BlockRows
+from weft.store.blocks import BlockRows
 from weft.types.memory import BlockType, Permission
 from weft.types.schema import BlockSchema, schema_to_dict
 

@@ -28,7 +28,7 @@ from weft.memory.loro_adapter import (
     unpack,
 )
 from weft.memory.rebase import apply_steps, rebase
-from weft.store.base import Chain, Update
+from weft.store.blocks import Chain, Update
 from weft.types.schema import BlockSchema
 
 _log = logging.getLogger(__name__)

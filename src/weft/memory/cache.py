@@ -20,7 +20,7 @@ from weft.errors import StoreError, WeftError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.history import redoable, undoable
 from weft.memory.schemas.registry import render_block
-from weft.store.base import BlockRows, Change, Moment, Update
+from weft.store.blocks import BlockRows, Change, Moment, Update
 from weft.types.memory import BlockInfo
 from weft.types.schema import schema_from_dict
 

@@ -9,7 +9,7 @@ from weft.memory.blockdoc import BlockDoc
 from weft.memory.cache import BlockCache
 from weft.memory.loro_adapter import mentions
 from weft.memory.schemas.registry import render_block
-from weft.store.base import BlockRows, MaskedBlock
+from weft.store.blocks import BlockRows, MaskedBlock
 
 
 async def masked_blocks(rows: BlockRows, cache: BlockCache, text: str) -> AsyncIterator[MaskedBlock]:

@@ -19,7 +19,8 @@ from weft.memory.permission import Action, Consent, RefuseAll, Rights, wider
 from weft.memory.redact import masked_blocks
 from weft.memory.schemas.registry import render_block
 from weft.recall.find import Finder
-from weft.store.base import Archive, BlockRows, Change, MaskedBlock, Moment, Scope
+from weft.store.base import Archive, Scope
+from weft.store.blocks import BlockRows, Change, MaskedBlock, Moment
 from weft.types.memory import (
     ArchivalEntry,
     BlockInfo,
@@ -27,6 +28,7 @@ from weft.types.memory import (
     BlockVersion,
     Permission,
     RenderedBlock,
+    Share,
     SharedBlock,
 )
 from weft.types.person import person_author
@@ -163,7 +165,10 @@ class MemoryStore(BlockSettings):
     async def rendered_blocks(
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> Sequence[RenderedBlock]:
-        """Return blocks as text: all, or only those that every turn shows and those of these ids."""
+        """Return blocks as text: all, or only those that every turn shows and those of these ids.
+
+        A shared block whose label another block has is called `LABEL@OWNER`.
+        """
         blocks, stale = await self._rows.rendered_blocks(agent_id, named=named)
         if stale:
             await self.save_texts(agent_id)
@@ -262,6 +267,10 @@ class MemoryStore(BlockSettings):
 
     async def list_shared_blocks(self, agent_id: str) -> list[SharedBlock]:
         return list(await self._rows.list_shared(agent_id))
+
+    async def list_shares(self, agent_id: str) -> list[Share]:
+        """Return with whom an agent shares its own blocks."""
+        return list(await self._rows.list_shares(agent_id))
 
     async def get_shared_block(self, requester: str, owner: str, label: str) -> Document | None:
         """Return another agent's block with the share's permission, or None without a share."""

@@ -17,6 +17,7 @@ from weft.types.build import BuildSpec
 from weft.types.context import ContextNeeds
 from weft.types.escape import one_line, printable
 from weft.types.memory import ActivityEntry, RenderedBlock
+from weft.types.person import OWNER_NAME, person_of
 from weft.types.recipe import Recipe, Reload
 from weft.types.rules import ToolRule
 from weft.types.section import Offer, Origin, Piece, Stability, Withheld
@@ -110,6 +111,11 @@ class BuildRequest(BuildSpec):
     def sender(self) -> str:
         """The person, as facts and tasks know them: `channel:sender_id`."""
         return f"{self.channel}:{self.sender_id}" if self.channel or self.sender_id else ""
+
+    @property
+    def is_for_owner(self) -> bool:
+        """Whether the owner of the assistant speaks, or a program that names nobody."""
+        return person_of(self.agent_id) in (None, OWNER_NAME)
 
     def local(self, moment: datetime) -> datetime:
         """Convert a time to the zone of this build; one without an offset is taken as UTC."""

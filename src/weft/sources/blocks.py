@@ -10,6 +10,7 @@ from typing import Literal
 from weft.sources.base import BuildRequest, Options, title_of
 from weft.types.escape import joined, without_tags
 from weft.types.memory import BlockType, RenderedBlock
+from weft.types.person import person_of
 from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 
 
@@ -66,7 +67,8 @@ def _unknown(blocks: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[Wi
 def render_block(block: RenderedBlock, *, descriptions: bool = True, schemas: bool = False) -> str:
     """Render a block as the model sees it; its content cannot close its tag or open another."""
     label = _attribute(block.label)
-    shared = f' shared_from="{_attribute(block.shared_from)}"' if block.shared_from else ""
+    owner = person_of(block.shared_from) or block.shared_from
+    shared = f' shared_from="{_attribute(owner)}"' if owner else ""
     about = f"{without_tags(block.description)}\n\n" if descriptions and block.description else ""
     if schemas and block.schema:
         compact = json.dumps(dict(block.schema), ensure_ascii=False, separators=(",", ":"))

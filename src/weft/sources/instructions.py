@@ -13,6 +13,7 @@ from weft.types.section import Offer, Origin, Piece, Stability
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsOptions(Options):
     files: tuple[str, ...] = ()
+    owner_files: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     fallback: str = ""
     suffix: str = ""
@@ -20,13 +21,17 @@ class InstructionsOptions(Options):
 
 
 async def offer(request: BuildRequest, options: InstructionsOptions) -> Offer:
-    """Offer the caller's base instructions, then the files; the recipe's texts replace missing ones."""
-    files = await request.read(*options.files, reload=options.reload)
-    contents = {name: (file.text or "").strip() for name, file in zip(options.files, files, strict=False)}
+    """Offer the caller's base instructions, then the files; the recipe's texts replace missing ones.
+
+    `owner_files` are about the owner, and shown in their own conversations only.
+    """
+    names = (*options.files, *(options.owner_files if request.is_for_owner else ()))
+    files = await request.read(*names, reload=options.reload)
+    contents = {name: (file.text or "").strip() for name, file in zip(names, files, strict=False)}
     base = (request.base_instructions or "").strip()
     texts = [("base instructions", base)] if base else []
     if any(contents.values()):
-        for name in options.files:
+        for name in names:
             if text := contents.get(name):
                 texts.append((name, text))
             elif not base and (text := options.missing.get(name, "")):

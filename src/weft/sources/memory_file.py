@@ -26,14 +26,18 @@ _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFileOptions(Options):
     path: str = ""
+    owner_only: bool = False
     max_entries: int | None = None
     reload: Reload | None = None
 
 
 async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
-    """Offer entries ranked by relevance, ties newest first, up to `max_entries`."""
+    """Offer entries ranked by relevance, ties newest first, up to `max_entries`.
+
+    What is `owner_only` is the owner's own memory, and shown in their own conversations only.
+    """
     workspace = request.files.workspace
-    if workspace is None:
+    if workspace is None or (options.owner_only and not request.is_for_owner):
         return Offer()
     place = file_at(workspace, options.path)
     if await asyncio.to_thread(size_of, place) > PIECES_BYTES:

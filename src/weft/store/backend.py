@@ -14,9 +14,7 @@ from typing import Protocol
 from weft.store.base import (
     Activity,
     Archive,
-    BlockRows,
     Blocks,
-    MaskedBlock,
     MessageLog,
     Recall,
     SearchIndex,
@@ -24,6 +22,7 @@ from weft.store.base import (
     Turns,
     VectorIndex,
 )
+from weft.store.blocks import BlockRows, MaskedBlock
 from weft.store.people import (
     Auth,
     FactReader,

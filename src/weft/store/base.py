@@ -1,25 +1,21 @@
 """The contract of a database for conversations and memory: one protocol for each thing that is stored.
 
-`people.py` has the protocols for what belongs to people (facts, tasks, mailbox, auth), and `backend.py` puts
-all of them together.
+`blocks.py` has the protocols for memory blocks, `people.py` those for what belongs to people (facts, tasks,
+mailbox, auth), and `backend.py` puts all of them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from weft.tokens import Counter
 from weft.types.memory import (
     ActivityEntry,
     ArchivalEntry,
-    BlockInfo,
-    BlockVersion,
-    Permission,
     RenderedBlock,
-    SharedBlock,
 )
 from weft.types.message import Message
 from weft.types.receipt import Receipt
@@ -34,69 +30,6 @@ class Scope:
     owner: str = ""
     everyone: bool = False
     without_session: str = ""
-
-
-class Update(NamedTuple):
-    """A stored change: its number, its content, and the state of the document that it was made on."""
-
-    seq: int
-    blob: bytes
-    before: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
-    """The stored content of a block: a snapshot of all changes up to `seq`, and the changes after it."""
-
-    snapshot: bytes | None = None
-    seq: int = 0
-    updates: tuple[Update, ...] = ()
-
-    @property
-    def newest(self) -> int:
-        return self.updates[-1].seq if self.updates else self.seq
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One change to record, with the document's state before and after it."""
-
-    blob: bytes
-    before: bytes
-    after: bytes
-    author: str = ""
-    kind: str = "edit"
-    undoes: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskedBlock:
-    """A block whose changes up to `seq` were made free of a text.
-
-    Where no single change holds the whole text, only the newest state can stay: `start_again` is that state.
-    """
-
-    block_id: str
-    seq: int
-    snapshot: bytes
-    rendered: str
-    start_again: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A block while its writer holds the lock: the changes of others since, and the history."""
-
-    others: Sequence[Update]
-    history: Callable[[], Sequence[BlockVersion]]
-    states: Callable[[int], tuple[bytes, bytes] | None]
-
-
-Merge = Callable[[Moment], Change | None]
-"""A function that merges the changes of others and returns the change to record on top, if any.
-
-It may be called twice.
-"""
 
 
 class MessageLog(Protocol):
@@ -152,8 +85,13 @@ class Sessions(Protocol):
     ) -> Session | None:
         """Return the open session of this conversation, if there is one and it was not idle."""
 
-    async def list(self, *, limit: int = ..., prefix: str = "") -> Sequence[Session]:
-        """Return sessions with their titles, the one last used first, whose ids begin with the prefix."""
+    async def list(
+        self, *, limit: int = ..., prefix: str = "", senders: Collection[str] | None = None
+    ) -> Sequence[Session]:
+        """Return sessions with their titles, the one last used first, whose ids begin with the prefix.
+
+        With `senders` (`channel:sender_id`), only those of these senders are returned.
+        """
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title. Raises StoreError if there is none of that id."""
@@ -251,6 +189,9 @@ class Turns(Protocol):
     async def find(self, turn_id: str) -> Receipt | None:
         """Return the receipt of a turn, if the turn was answered."""
 
+    async def find_session(self, turn_id: str) -> str | None:
+        """Return the id of the session of a turn, if there is such a turn."""
+
     async def find_ratio(self, model: str) -> float | None:
         """Return how many of a model's tokens one of our tokens is, by its last report."""
 
@@ -284,68 +225,6 @@ class Blocks(Protocol):
         With `named`, only the blocks that every turn shows (core, and pinned working ones) and those with
         these ids are read.
         """
-
-
-class BlockRows(Protocol):
-    """Blocks as they are stored: their settings, and the chain of their changes."""
-
-    async def create(self, info: BlockInfo, first: Change) -> str:
-        """Store a new block. Raises StoreError if the agent has one of that label."""
-
-    async def find(self, agent_id: str, label: str) -> BlockInfo | None: ...
-
-    async def list(self, agent_id: str) -> Sequence[BlockInfo]:
-        """Return an agent's own blocks, oldest first."""
-
-    async def list_all(self) -> Sequence[BlockInfo]:
-        """Return the blocks of all agents."""
-
-    async def list_stale(self, agent_id: str | None) -> Sequence[BlockInfo]:
-        """Return blocks that changed since their text was stored: those an agent may read, or all."""
-
-    async def list_shared(self, agent_id: str) -> Sequence[SharedBlock]:
-        """Return the blocks that others share with an agent."""
-
-    async def update(self, block_id: str, changes: Mapping[str, Any]) -> None:
-        """Change some settings of a block. Its text must be rendered again."""
-
-    async def delete(self, block_id: str) -> None: ...
-
-    async def save_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
-        """Store and index the text of a block at a version.
-
-        Nothing is stored if a newer text is there, or if the block has a new schema or was masked meanwhile.
-        """
-
-    async def rendered_blocks(
-        self, agent_id: str, *, named: Collection[str] | None = None
-    ) -> tuple[Sequence[RenderedBlock], Sequence[BlockInfo]]:
-        """Return blocks as text, and those blocks of the agent that changed since their text was stored."""
-
-    async def get_chain(self, block_id: str) -> Chain: ...
-
-    async def list_since(self, block_id: str, seq: int) -> Sequence[Update]:
-        """Return the changes after the one with this number."""
-
-    async def record(self, block_id: str, change: Change) -> tuple[int, int]:
-        """Store a change as it is. Returns its number, and that of the change before it."""
-
-    async def merge(self, block_id: str, since: int, merge: Merge) -> int:
-        """Store a change that `merge` makes on top of all others, under the lock. Returns its number."""
-
-    async def save_snapshot(self, info: BlockInfo, seq: int, blob: bytes) -> None:
-        """Store a snapshot of all changes up to one. The changes stay for the history."""
-
-    async def history(self, block_id: str) -> Sequence[BlockVersion]:
-        """Return all changes, oldest first."""
-
-    async def states(self, block_id: str, seq: int) -> tuple[bytes, bytes] | None:
-        """Return the state of the document before and after one change."""
-
-    async def share(self, block_id: str, agent_id: str, permission: Permission) -> None: ...
-
-    async def unshare(self, block_id: str, agent_id: str) -> bool:
-        """End a share. Returns whether it existed."""
 
 
 class Archive(Protocol):

@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Protocol
 
 from weft.store.rules import MIN_REPEAT_SECONDS, TaskLimits
-from weft.types.delivery import Delivery, Denial, Paired, Waiting
+from weft.types.delivery import AccessToken, Delivery, Denial, Paired, Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
 from weft.types.memory import Fact, Summary, Task
-from weft.types.person import Person
+from weft.types.person import OWNER_NAME, Person
 
 
 class FactReader(Protocol):
@@ -74,6 +74,9 @@ class People(Protocol):
     async def list(self) -> builtins.list[Person]:
         """Return everybody who is known, the owner first."""
 
+    async def senders(self, person: str) -> builtins.list[str]:
+        """Return the senders that a person writes as."""
+
     async def link(self, sender: str, person: str) -> builtins.list[Fact]:
         """Make a sender one of a person's own, with everything that is known about them.
 
@@ -81,6 +84,15 @@ class People(Protocol):
 
         Raises:
             ConfigError: the sender is not written as CHANNEL:ID, or the name cannot be used.
+        """
+
+    async def join(self, person: str, channel: str) -> str:
+        """Let a person be reached on a channel by their name, and return that name.
+
+        A sender (`CHANNEL:ID`) stands for the person behind it. Nothing is linked for the owner.
+
+        Raises:
+            ConfigError: the name cannot be used.
         """
 
     async def unlink(self, sender: str) -> bool:
@@ -280,10 +292,14 @@ class Auth(Protocol):
     async def list_denied(self, *, limit: int = 100) -> Sequence[Denial]:
         """Return the people who were refused, the one who tried last before the others."""
 
-    async def create_token(self, name: str) -> str:
-        """Create a token for a program. It replaces the old token of that name."""
+    async def create_token(self, name: str, person: str = OWNER_NAME) -> str:
+        """Create a token that speaks for a person. It replaces the old token of that name."""
 
-    async def find_token_name(self, token: str) -> str | None: ...
+    async def find_token(self, token: str) -> tuple[str | None, bool]:
+        """Return the person that a token speaks for, if it is valid, and whether there is any token."""
+
+    async def list_tokens(self) -> Sequence[AccessToken]:
+        """Return all tokens, by person."""
 
     async def revoke_token(self, name: str) -> bool:
         """Revoke a token. Returns whether it existed."""

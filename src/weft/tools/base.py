@@ -23,7 +23,8 @@ class Tool:
 
     A tool that `leads` is declared before all others. Its results have its `origin`. In a turn that has read
     text of strangers its `kind` decides whether it needs the consent of the person; `content` are those of
-    its arguments that are written or sent, and all of them if none is named.
+    its arguments that are written or sent, and all of them if none is named. A tool that is `owner_only` is
+    offered in conversations of the owner alone.
     """
 
     definition: ToolDefinition
@@ -33,6 +34,7 @@ class Tool:
     origin: str = "tool"
     kind: ToolKind = "other"
     content: tuple[str, ...] = ()
+    owner_only: bool = False
 
     @property
     def name(self) -> str:

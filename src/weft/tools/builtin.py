@@ -108,7 +108,7 @@ class MemoryTools:
         if document is None:
             await self._create(caller, label)
         edit = BlockEdit(verb="append", value=text, section=section, is_typed=True)
-        await self._edit(caller, label, edit, quoted_lines(text, "+ "))
+        await self._edit(caller, label, edit, quoted_lines(f"{_at(section)}{text}", "+ "))
         caller.changes.append(f"remembered in {one_line(label)}: {_excerpt(text)}")
         before = _content(caller, label)
         is_text = document is None or isinstance(document.schema, TextSchema)
@@ -140,7 +140,7 @@ class MemoryTools:
             verb=verb, value=value, field=field, index=index or None, section=section, is_typed=True
         )
         what = " ".join(filter(None, (verb, field or (f"item {index}" if index else ""))))
-        change = what if value is None else f"{what}: {value}"
+        change = _at(section) + (what if value is None else f"{what}: {value}")
         await self._edit(caller, label, edit, quoted_lines(change, "+ "))
         caller.changes.append(f"changed {one_line(label)}: {_excerpt(change)}")
         return await self._done(caller, label, None)
@@ -325,6 +325,10 @@ def _content(caller: Caller, label: str) -> str:
     """Return a block's text as the model last saw it."""
     block = caller.visible_blocks.get(label)
     return "" if block is None else block.content
+
+
+def _at(section: str) -> str:
+    return f"[{one_line(section)}] " if section else ""
 
 
 def _excerpt(text: str) -> str:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from fnmatch import fnmatch
 from pathlib import Path
@@ -21,7 +21,7 @@ from weft.errors import ToolError
 from weft.tools.base import Tool
 from weft.tools.builtin import SOURCE
 from weft.tools.function import tool_from
-from weft.types.escape import fenced, one_line, printable
+from weft.types.escape import fenced, one_line, printable, visible
 from weft.types.request import Caller
 
 MAX_BYTES = 1_000_000
@@ -122,7 +122,7 @@ class FileTools:
         if len(content.encode("utf-8", "replace")) > MAX_BYTES or len(diff) > _MOST_DIFF:
             raise ToolError("This change is too large to be shown to a person: make it in smaller steps.")
         what = "make the file" if before is None else "change the file"
-        change = fenced(printable(diff), "diff") if diff else "(an empty file)"
+        change = fenced(printable(visible(diff)), "diff") if diff else "(an empty file)"
         question = f"May I {what} `{one_line(str(place))}`?\n\n{change}"
         if caller.ask is None or not await caller.ask(question):
             raise ToolError(f"{place} was not written: nobody agreed to it.")
@@ -187,10 +187,9 @@ class FileTools:
 def file_tools(settings: FileToolSettings, private: Sequence[Path] = ()) -> list[Tool]:
     tools = FileTools(settings.folders, private)
     reading = (tools.read_file, tools.list_files, tools.search_files)
-    return [
-        *(tool_from(function, source=SOURCE, kind="read") for function in reading),
-        tool_from(tools.write_file, source=SOURCE, kind="asks"),
-    ]
+    made = [tool_from(function, source=SOURCE, kind="read") for function in reading]
+    made.append(tool_from(tools.write_file, source=SOURCE, kind="asks"))
+    return [replace(tool, owner_only=True) for tool in made]
 
 
 def _is_secret(name: str) -> bool:

@@ -37,6 +37,15 @@ class Denial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessToken:
+    """A token for the server, by its name, and the person that it speaks for. The secret is not stored."""
+
+    name: str
+    person: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
     """Somebody who is let in on one channel."""
 

@@ -72,7 +72,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
+def visible(text: str) -> str:
+    """Write out every character that nobody sees, or that changes the direction of a text."""
+    return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
 def quoted_lines(text: str, mark: str = "") -> str:
     """Quote a whole text for a question to a person: each line indented, hidden characters made visible."""
-    shown = _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
-    return "\n".join(f"    {mark}{printable(line)}" for line in shown.splitlines() or [""])
+    return "\n".join(f"    {mark}{printable(line)}" for line in visible(text).splitlines() or [""])

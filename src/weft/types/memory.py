@@ -148,6 +148,15 @@ class SharedBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A block of an agent's own that `agent_id` may use, with the permission."""
+
+    label: str
+    agent_id: str
+    permission: Permission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
     """A remembered text, wherever it is stored, for an audit.
 

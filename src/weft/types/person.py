@@ -67,3 +67,8 @@ def person_of(agent_id: str) -> str | None:
     if agent_id == ASSISTANT:
         return OWNER_NAME
     return agent_id.removeprefix(f"{ASSISTANT}/") if agent_id.startswith(f"{ASSISTANT}/") else None
+
+
+def shared_label(label: str, owner: str) -> str:
+    """Return the name of a shared block beside others of its label: `LABEL@OWNER`."""
+    return f"{label}@{person_of(owner) or owner}"

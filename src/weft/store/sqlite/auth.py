@@ -11,7 +11,8 @@ import apsw
 
 from weft.errors import UnknownName
 from weft.store.sqlite.database import Repository
-from weft.types.delivery import Denial, Paired
+from weft.types.delivery import AccessToken, Denial, Paired
+from weft.types.person import OWNER_NAME
 
 CODE_MINUTES = 15
 _CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"
@@ -56,14 +57,20 @@ class SqliteAuth(Repository):
         )
         return await self._fetch(Denial, query, limit)
 
-    async def create_token(self, name: str) -> str:
+    async def create_token(self, name: str, person: str = OWNER_NAME) -> str:
         token = f"weft_{secrets.token_urlsafe(32)}"
-        query = "insert or replace into auth_tokens(name, hash, at) values(?, ?, ?)"
-        await self._execute(query, name, _hash(token), time.time())
+        query = "insert or replace into auth_tokens(name, person, hash, at) values(?, ?, ?, ?)"
+        await self._execute(query, name, person, _hash(token), time.time())
         return token
 
-    async def find_token_name(self, token: str) -> str | None:
-        return await self._value(str, "select name from auth_tokens where hash = ?", _hash(token))
+    async def find_token(self, token: str) -> tuple[str | None, bool]:
+        query = "select (select person from auth_tokens where hash = ?), exists(select 1 from auth_tokens)"
+        [(person, is_any)] = await self._rows(query, _hash(token))
+        return person, bool(is_any)
+
+    async def list_tokens(self) -> list[AccessToken]:
+        query = "select name, person, at as created_at from auth_tokens order by person, name"
+        return await self._fetch(AccessToken, query)
 
     async def revoke_token(self, name: str) -> bool:
         return await self._execute("delete from auth_tokens where name = ?", name) > 0

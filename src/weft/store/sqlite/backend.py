@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.store.backend import Backend
-from weft.store.base import MaskedBlock
+from weft.store.blocks import MaskedBlock
 from weft.store.sqlite.activity import SqliteActivity
 from weft.store.sqlite.archive import SqliteArchive
 from weft.store.sqlite.auth import SqliteAuth

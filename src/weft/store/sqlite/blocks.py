@@ -16,17 +16,26 @@ from typing import Any
 import apsw
 
 from weft.errors import InvalidEdit, StoreError
-from weft.store.base import Chain, Change, Merge, Moment, Update
+from weft.store.blocks import Chain, Change, Merge, Moment, Update
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import fetch, new_id, storable
 from weft.types.codec import dump_json
-from weft.types.memory import BlockInfo, BlockVersion, Permission, RenderedBlock, SharedBlock
+from weft.types.memory import BlockInfo, BlockVersion, Permission, RenderedBlock, Share, SharedBlock
+from weft.types.person import ASSISTANT, OWNER_NAME
 
 _COLUMNS = (
     "id, agent_id, label, description, block_type, permission, "
     "char_limit, pinned, schema, version, updated_at, epoch"
 )
+_NAME = f"""case when blocks.agent_id <> ?1 and (
+        select count(*) from blocks as other where other.label = blocks.label and (other.agent_id = ?1
+        or other.id in (select block_id from block_shares where agent_id = ?1))
+    ) > 1 then label || '@' || case when blocks.agent_id = '{ASSISTANT}' then '{OWNER_NAME}'
+        when substr(blocks.agent_id, 1, {len(ASSISTANT) + 1}) = '{ASSISTANT}/'
+        then substr(blocks.agent_id, {len(ASSISTANT) + 2}) else blocks.agent_id end
+    else label end"""
+"""The name of a block for a reader: `LABEL@OWNER`, as in `shared_label`, if another one has its label."""
 _SETTABLE = frozenset({"block_type", "schema", "permission", "char_limit", "pinned", "description", "label"})
 
 
@@ -111,7 +120,7 @@ class SqliteBlocks(Repository):
         self, agent_id: str, *, named: Collection[str] | None = None
     ) -> tuple[builtins.list[RenderedBlock], builtins.list[BlockInfo]]:
         query = (
-            "select id, label, rendered as content, description, block_type, pinned, schema, "
+            f"select id, {_NAME} as label, rendered as content, description, block_type, pinned, schema, "
             "iif(blocks.agent_id = ?1, blocks.permission, block_shares.permission) as permission, "
             "iif(blocks.agent_id = ?1, '', blocks.agent_id) as shared_from, rendered_version as version "
             "from blocks left join block_shares on block_id = id and block_shares.agent_id = ?1 "
@@ -178,6 +187,13 @@ class SqliteBlocks(Repository):
     async def unshare(self, block_id: str, agent_id: str) -> bool:
         query = "delete from block_shares where block_id = ? and agent_id = ?"
         return await self._execute(query, block_id, agent_id) > 0
+
+    async def list_shares(self, agent_id: str) -> builtins.list[Share]:
+        query = (
+            "select label, block_shares.agent_id, block_shares.permission from block_shares "
+            "join blocks on blocks.id = block_id where blocks.agent_id = ? order by 1, 2"
+        )
+        return await self._fetch(Share, query, agent_id)
 
     async def list_shared(self, agent_id: str) -> builtins.list[SharedBlock]:
         query = (

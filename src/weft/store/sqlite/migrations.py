@@ -22,9 +22,10 @@ Step = Callable[[apsw.Connection], None]
 
 
 def m002_outside(db: apsw.Connection) -> None:
-    """Add the columns that say which text of strangers is behind a fact or a task."""
+    """Add what is behind a fact or a task, and the person that a token speaks for."""
     for table in ("facts", "tasks"):
         db.execute(f"alter table {table} add column asked_by text not null default ''")
+    db.execute("alter table auth_tokens add column person text not null default 'owner'")
 
 
 STEPS: tuple[Step, ...] = (m002_outside,)

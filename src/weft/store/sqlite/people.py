@@ -37,6 +37,9 @@ class SqlitePeople(Repository):
 
         return await self._read(work)
 
+    async def senders(self, person: str) -> builtins.list[str]:
+        return await self._read(lambda db: identities(db, person))
+
     async def link(self, sender: str, person: str) -> builtins.list[Fact]:
         sender, person = storable(sender.strip()), storable(person.strip())
         _check_sender(sender)
@@ -54,6 +57,12 @@ class SqlitePeople(Repository):
             return _disagreeing(db, target)
 
         return await self._write(work)
+
+    async def join(self, person: str, channel: str) -> str:
+        name = await self.find(person) if ":" in person else person.strip()
+        if name != OWNER_NAME:
+            await self.link(f"{channel}:{name}", name)
+        return name
 
     async def unlink(self, sender: str) -> bool:
         return await self._execute("delete from links where sender = ?", sender) > 0

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import apsw
 
 from weft.errors import StoreError
-from weft.store.base import MaskedBlock
+from weft.store.blocks import MaskedBlock
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.schema import Column, Holds, Table
 from weft.store.sqlite.search import TEXT

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import json
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import apsw
@@ -104,12 +106,16 @@ class SqliteSessions(Repository):
     async def find(self, session_id: str) -> Session | None:
         return await self._read(lambda db: _find(db, session_id))
 
-    async def list(self, *, limit: int = 1000, prefix: str = "") -> list[Session]:
+    async def list(
+        self, *, limit: int = 1000, prefix: str = "", senders: Collection[str] | None = None
+    ) -> list[Session]:
         query = (
-            f"select {_TITLED} from sessions where substr(id, 1, ?) = ? "
-            "order by active_at desc, id desc limit ?"
+            f"select {_TITLED} from sessions where substr(id, 1, ?1) = ?2 "
+            "and (?3 is null or channel || ':' || sender in (select value from json_each(?3))) "
+            "order by active_at desc, id desc limit ?4"
         )
-        return await self._fetch(Session, query, len(prefix), prefix, limit)
+        among = None if senders is None else json.dumps(sorted(senders))
+        return await self._fetch(Session, query, len(prefix), prefix, among, limit)
 
     async def rename(self, session_id: str, title: str) -> None:
         await self.get(session_id)

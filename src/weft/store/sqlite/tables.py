@@ -252,6 +252,7 @@ TABLES: tuple[Table, ...] = (
         *names("name", sql="text primary key"),
         *names("hash", sql="blob not null unique"),
         *times("at"),
+        *names("person", sql="text not null default 'owner'"),
         has_rowid=False,
     ),
     table(

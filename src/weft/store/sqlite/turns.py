@@ -128,6 +128,9 @@ class SqliteTurns(Repository):
         text = await self._value(str, "select receipt from turns where id = ?", storable(turn_id))
         return None if text is None else Receipt.from_json(text)
 
+    async def find_session(self, turn_id: str) -> str | None:
+        return await self._value(str, "select session_id from turns where id = ?", storable(turn_id))
+
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
         query = (
             "select id from turns where session_id = ? and receipt is not null "

@@ -1,0 +1,71 @@
+"""Who speaks over HTTP: the owner, or the person whose token a request carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from weft.channels.bind import bearer_token, is_same
+from weft.errors import PermissionDenied
+from weft.gateway.assistant import Assistant
+from weft.types.person import OWNER_NAME
+from weft.types.request import Caller
+
+CHANNEL = "http"
+SPEAKER = "weft.speaker"
+"""The key under which a request's scope has its `Speaker`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """The person that a request speaks for. The owner's program may speak for others, whom it names."""
+
+    person: str = OWNER_NAME
+
+    @property
+    def is_owner(self) -> bool:
+        return self.person == OWNER_NAME
+
+    def sender(self, name: str) -> str:
+        """Return the id of the sender that a request names; the speaker's own without a name.
+
+        Raises:
+            PermissionDenied: a person's token names somebody else.
+        """
+        if name and name != self.person and not self.is_owner:
+            raise PermissionDenied(f"This token speaks for {self.person!r} only: leave `sender` out.")
+        return name or self.person
+
+    def caller(self, name: str = "") -> Caller:
+        """Return the caller that a request names, who is not identified yet."""
+        return Caller(agent_id="weft", channel=CHANNEL, sender_id=self.sender(name))
+
+
+def speaker_of(request: Request) -> Speaker:
+    """Return who speaks, as the guard noted it. Without a guard nobody is the owner."""
+    speaker = request.scope.get(SPEAKER)
+    if not isinstance(speaker, Speaker):
+        raise PermissionDenied("Nobody speaks here: this server needs a token.")
+    return speaker
+
+
+class Tokens:
+    """The tokens of a server: the owner's of the settings, and those of people in the store."""
+
+    def __init__(self, assistant: Assistant, owner_token: str = "") -> None:
+        self._assistant, self._owner_token = assistant, owner_token
+
+    async def authenticate(self, authorization: str) -> Speaker | None:
+        """Return who speaks, or None if a token is needed and the right one is missing.
+
+        While there is no token at all, whoever reaches the server is the owner: only this machine does.
+        """
+        token = bearer_token(authorization)
+        if self._owner_token and token and is_same(token, self._owner_token):
+            return Speaker()
+        store = await self._assistant.store.find()
+        person, is_needed = (None, False) if store is None else await store.auth.find_token(token)
+        if person is not None:
+            return Speaker(person)
+        return None if is_needed or self._owner_token else Speaker()

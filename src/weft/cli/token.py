@@ -1,0 +1,73 @@
+"""`weft token`: tokens for programs that ask over HTTP, each for one person."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from weft.cli.options import AsJson, out, safe
+from weft.cli.stores import with_store
+from weft.errors import UnknownName, did_you_mean
+from weft.memory.base import Store
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+Person = Annotated[
+    str, typer.Argument(metavar="PERSON", help="Who it speaks for: a name, CHANNEL:ID, or `owner`.")
+]
+
+
+@app.callback()
+def token() -> None:
+    """Make and revoke tokens for the server. Once there is one, every request needs one."""
+
+
+@app.command()
+def add(
+    person: Person,
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="What it is for; the person's name without it.")
+    ] = "",
+) -> None:
+    """Make a token that speaks for a person, and print it. It is shown only this once."""
+
+    async def work(store: Store) -> tuple[str, str]:
+        whom = await store.people.join(person, "http")
+        return whom, await store.auth.create_token(name.strip() or whom, whom)
+
+    whom, secret = with_store(work)
+    typer.echo(secret)
+    if sys.stdout.isatty():
+        out.print(f"[dim]It speaks for {safe(whom)} and nobody else. Weft keeps only a hash of it.[/]")
+
+
+@app.command("list")
+def list_tokens(as_json: AsJson = False) -> None:
+    """List the tokens, without their secrets."""
+    tokens = with_store(lambda store: store.auth.list_tokens())
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in tokens], ensure_ascii=False, default=str))
+        return
+    for one in tokens:
+        since = f"{one.created_at.astimezone():%Y-%m-%d %H:%M}"
+        out.print(f"[bold]{safe(one.name)}[/]  for {safe(one.person)}  [dim]since {since}[/]", soft_wrap=True)
+    if not tokens:
+        out.print("There are no tokens: on this machine, whoever asks the server is you.")
+
+
+@app.command()
+def revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `weft token list` shows it.")],
+) -> None:
+    """Revoke a token: programs that use it are refused from now on."""
+
+    async def work(store: Store) -> None:
+        if not await store.auth.revoke_token(name):
+            names = [one.name for one in await store.auth.list_tokens()]
+            raise UnknownName(f"There is no token {name!r}: {did_you_mean(name, names)}")
+
+    with_store(work)
+    out.print(f"The token {safe(name)} is revoked.")
