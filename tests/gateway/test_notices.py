@@ -30,7 +30,7 @@ async def test_the_text_is_shown_in_that_turn_and_in_no_later_one(folder: Path) 
 
         during, later = (request.to_prompt_string() for request in watched.model.requests)
         store = await watched.store()
-        *_, info = await store.memory.list_blocks("weft/telegram:7")
+        info, *_ = await store.memory.list_blocks("weft/telegram:7")
 
     assert '<block:notes/a.md permission="ReadOnly">' in during
     assert "The boat is called Marlin." in during

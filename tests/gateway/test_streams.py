@@ -230,7 +230,7 @@ async def test_a_name_can_be_anything_and_stays_a_name(folder: Path, name: str) 
         [line] = await watched.look()
 
         store = await watched.store()
-        *_, info = await store.memory.list_blocks("weft/telegram:7")
+        info, *_ = await store.memory.list_blocks("weft/telegram:7")
     assert line.count("\n") == 0
     assert line.startswith("[Notification of the stream 'notes'] The file “")
     assert f"the block {info.label}." in line

@@ -76,7 +76,10 @@ class BlockText(_Body):
 
 
 class BlockRoutes:
-    """The routes, one method each. The owner may change every block of theirs; others keep its permission."""
+    """The routes, one method each. A person may do everything with a block of their own.
+
+    A block that somebody shares with them keeps the permission of the share.
+    """
 
     def __init__(self, assistant: Assistant) -> None:
         self._assistant = assistant
@@ -112,7 +115,7 @@ class BlockRoutes:
             permission=body.permission,
             char_limit=body.limit,
             pinned=body.pinned,
-            is_system=caller.is_owner,
+            is_system=True,
         )
         return await self._shown(caller, memory, body.label, 201)
 
@@ -125,7 +128,7 @@ class BlockRoutes:
         """Write the whole text of a text block."""
         caller, memory = await self._memory(request, sender)
         await memory.update_block_text(
-            caller.agent_id, label, body.text, base=body.base, is_system=caller.is_owner
+            caller.agent_id, label, body.text, base=body.base, is_system=await _is_own(caller, memory, label)
         )
         return await self._shown(caller, memory, label)
 
@@ -133,7 +136,7 @@ class BlockRoutes:
         """Edit a block: append, push, insert, remove, set, increment or log."""
         caller, memory = await self._memory(request, sender)
         edit = BlockEdit(**body.model_dump())
-        await memory.edit_block(caller.agent_id, label, edit, is_system=caller.is_owner)
+        await memory.edit_block(caller.agent_id, label, edit, is_system=await _is_own(caller, memory, label))
         return await self._shown(caller, memory, label)
 
     async def change(self, request: Request, label: str, body: BlockChanges, sender: Sender = "") -> Response:
@@ -149,15 +152,16 @@ class BlockRoutes:
             (memory.set_block_permission, body.permission),
             (memory.rename_block, body.label),
         )
+        is_own = await _is_own(caller, memory, label)
         for setter, value in setters:
             if value is not None:
-                await setter(caller.agent_id, label, value, is_system=caller.is_owner)
+                await setter(caller.agent_id, label, value, is_system=is_own)
         return await self._shown(caller, memory, body.label or label)
 
     async def delete(self, request: Request, label: str, sender: Sender = "") -> Response:
         """Delete a block with its history."""
         caller, memory = await self._memory(request, sender)
-        await memory.delete_block(caller.agent_id, label, is_system=caller.is_owner)
+        await memory.delete_block(caller.agent_id, label, is_system=await _is_own(caller, memory, label))
         return JsonResponse({"deleted": label})
 
     async def _caller(self, request: Request, sender: str) -> Caller:
@@ -173,3 +177,7 @@ class BlockRoutes:
             if block.label == label:
                 return JsonResponse(dump_json(to_dict(block)), status)
         raise NotFound(f"There is no block {label!r}: GET /api/blocks lists them.", code="block_not_found")
+
+
+async def _is_own(caller: Caller, memory: MemoryStore, label: str) -> bool:
+    return await memory.get_block(caller.agent_id, label) is not None
