@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any
@@ -24,7 +24,8 @@ from starlette.responses import PlainTextResponse, Response
 from weft.channels.bind import check_place, listen, url_host
 from weft.channels.guard import GONE, OPEN, Guard
 from weft.channels.http_blocks import BlockRoutes
-from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
+from weft.channels.http_bodies import AskedBody, ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
+from weft.channels.http_json import limited
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
 from weft.channels.metrics import Metrics
@@ -36,6 +37,7 @@ from weft.errors import ChannelError, StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.engine import DEFAULT_MODEL
 from weft.memory.base import Store
+from weft.offload import offloaded
 from weft.providers.base import collected
 from weft.types.codec import dump_json, to_dict
 from weft.types.reply import Done, Event
@@ -51,6 +53,7 @@ _AGENT = "weft"
 _log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 
+_Read = Callable[[Mapping[str, Any], str], TurnRequest]
 Words = Annotated[str, Query(min_length=1, max_length=2000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -81,6 +84,7 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     limit = RateLimit(settings.requests_per_minute)
     app.add_middleware(Guard, settings=settings, token=token, metrics=metrics, limit=limit)
     routes = app.state.routes = _Routes(assistant, metrics)
+    app.router.route_class = limited(settings)
     for path, method, work in (*routes.all(), *BlockRoutes(assistant).all()):
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
@@ -174,7 +178,7 @@ class _Routes:
 
     async def chat(self, request: Request, body: ChatBody) -> Response:
         """Answer as Chat Completions does, with what is remembered of whom `user` names."""
-        asked = self._known(from_chat(body.plain(), body.user or "owner"))
+        asked = await self._asked(request, body, from_chat)
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             usage = body.stream_options is not None and bool(body.stream_options.include_usage)
@@ -185,7 +189,7 @@ class _Routes:
 
     async def responses(self, request: Request, body: ResponsesBody) -> Response:
         """Answer as Responses does, with what is remembered of whom `user` names."""
-        asked = self._known(from_responses(body.plain(), body.user or "owner"))
+        asked = await self._asked(request, body, from_responses)
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             return EventStream(response_stream(self._events(asked), model), _failed_response)
@@ -259,10 +263,12 @@ class _Routes:
 
     # --- both
 
-    def _known(self, request: TurnRequest) -> TurnRequest:
-        if request.model and request.model not in self._assistant.engine.models:
+    async def _asked(self, request: Request, body: AskedBody, read: _Read) -> TurnRequest:
+        """Read a request of OpenAI's shape for a model that is offered here."""
+        if body.model and body.model not in self._assistant.engine.models:
             raise NotFound(_NO_MODEL, code="model_not_found", param="model")
-        return request
+        size = len(await request.body())
+        return await offloaded(size, lambda: read(body.plain(), body.user or "owner"))
 
     async def _store(self) -> Store | None:
         return await self._assistant.store.find()

@@ -15,4 +15,6 @@ class HttpChannelSettings:
     port: int = 8713
     names: tuple[str, ...] = ()
     max_body_bytes: int = 4 * 1024 * 1024
+    max_messages: int = 10_000
+    max_tools: int = 512
     requests_per_minute: int = 120
