@@ -28,6 +28,7 @@ from weft.channels.http_bodies import AskedBody, ChatBody, ContextBody, ProblemB
 from weft.channels.http_json import limited
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
+from weft.channels.listener import limited_protocol, quiet_accepting
 from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
@@ -121,6 +122,9 @@ class HttpServer:
         # Only warnings are logged, and nothing to stdout. Anybody can send the headers of a proxy.
         config = uvicorn.Config(
             app,
+            http=limited_protocol(self._settings),
+            ws="none",
+            timeout_keep_alive=self._settings.idle_seconds,  # type: ignore[arg-type]
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -129,7 +133,7 @@ class HttpServer:
             timeout_graceful_shutdown=math.ceil(seconds) + _GRACE_SECONDS,
         )
         say(f"HTTP is open at http://{url_host(self._settings.host)}:{listening.getsockname()[1]}")
-        with listening:
+        with listening, quiet_accepting():
             server = _Uvicorn(config)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             stopping = asyncio.create_task(stopped.wait())
