@@ -182,6 +182,7 @@ class ToolSettings:
     max_rounds: int | None = None
     seconds: float = 60.0
     max_chars: int = 20_000
+    max_stored_chars: int = 1_000_000
     plugins: tuple[str, ...] = ()
     enabled: tuple[OptionalTools, ...] = ()
     files: FileToolSettings = FileToolSettings()
@@ -301,7 +302,12 @@ class Config:
     def tool_limits(self, recipe: Recipe) -> ToolLimits:
         """Return how often and how long a turn may call tools."""
         rounds = recipe.tools.max_rounds if self.tools.max_rounds is None else self.tools.max_rounds
-        return ToolLimits(max_rounds=rounds, seconds=self.tools.seconds, max_chars=self.tools.max_chars)
+        return ToolLimits(
+            max_rounds=rounds,
+            seconds=self.tools.seconds,
+            max_chars=self.tools.max_chars,
+            max_stored_chars=self.tools.max_stored_chars,
+        )
 
     def execution(self) -> ExecutionSettings:
         """Return how programs of skills run. They end just before the call, so that their output is read."""
