@@ -184,6 +184,7 @@ class ToolSettings:
     max_rounds: int | None = None
     seconds: float = 60.0
     max_chars: int = 20_000
+    max_stored_chars: int = 1_000_000
     plugins: tuple[str, ...] = ()
     enabled: tuple[OptionalTools, ...] = ()
     files: FileToolSettings = FileToolSettings()
@@ -310,6 +311,7 @@ class Config:
             seconds=self.tools.seconds,
             max_chars=self.tools.max_chars,
             acts_freely=self.tools.acts_freely,
+            max_stored_chars=self.tools.max_stored_chars,
         )
 
     def execution(self) -> ExecutionSettings:

@@ -4,7 +4,9 @@ import asyncio
 import json
 import re
 import signal
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -271,3 +273,47 @@ async def test_a_client_that_waits_gets_its_answer_or_a_proper_error_when_the_se
     assert "six." in answer.text if status == 200 else "stopping" in answer.json()["error"]["message"]
     assert "Traceback" not in err
     assert "Cancel" not in err
+
+
+def test_sigterm_ends_a_server_in_time_whatever_its_clients_and_turns_do(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        'provider = "scripted"\n[scripted]\nreplies = ["late"]\ndelay_seconds = 100000\n'
+        "[learn]\nenabled = false\n[gateway]\nstop_seconds = 0.2\n[http]\nport = 0\n",
+        "utf-8",
+    )
+    child = start_server(environ(tmp_path))
+    assert child.stderr is not None
+    address = next(line for line in child.stderr if "HTTP is open" in line).split()[-1]
+    place = httpx.URL(address)
+    clients = [socket.create_connection((place.host, place.port or 0)) for _ in range(4)]
+    head = b"POST /api/turns HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    clients[1].sendall(b"GET / HT")
+    clients[2].sendall(head + b"content-length: 100\r\n\r\n{")
+    clients[3].sendall(head + b'content-length: 13\r\n\r\n{"text":"Hi"}')
+    while httpx.get(f"{address}/api/sessions").json() == {"sessions": []}:
+        pass
+
+    try:
+        code, err = stop(child, signal.SIGTERM)
+        answer = clients[3].recv(100)
+    finally:
+        for client in clients:
+            client.close()
+
+    assert code == 0, err
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert "Traceback" not in err
+
+
+def test_a_server_ends_even_if_a_thread_of_it_does_not() -> None:
+    program = (
+        "import threading; from weft.cli.serve import Deadline\n"
+        "with Deadline(0.05) as _, Deadline(1000) as _: pass\n"
+        "late = Deadline(0.05); late.begin(); threading.Event().wait()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == "weft: something did not end in time and was left behind\n"

@@ -12,6 +12,7 @@ from mcp import Client
 import weft
 from talking import ME
 from weft.channels.bind import check_place, is_loopback
+from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
 from weft.config import Config
@@ -238,10 +239,11 @@ async def test_serving_refuses_before_anything_listens() -> None:
         app = await weft.connect(weft_config(), provider=weft.ScriptedProvider(), store=store)
         server = make_server(app, store, ME)
 
+        everywhere = HttpChannelSettings(host="0.0.0.0", port=0)  # noqa: S104 - it is refused
         with pytest.raises(weft.ConfigError, match="set WEFT_TOKEN"):
-            await serve(server, host="0.0.0.0", port=0, ready=pytest.fail)  # noqa: S104 - it is refused
+            await serve(server, everywhere, ready=pytest.fail)
         with (
             socket.create_server(("127.0.0.1", 0)) as taken,
             pytest.raises(weft.ChannelError, match=r"address already in use.*give another --port"),
         ):
-            await serve(server, host="127.0.0.1", port=taken.getsockname()[1], ready=pytest.fail)
+            await serve(server, HttpChannelSettings(port=taken.getsockname()[1]), ready=pytest.fail)

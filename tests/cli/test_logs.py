@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 import weft
+from weft.cli import logs as logs_module
 from weft.cli.logs import log_to_stderr
 from weft.config import LogSettings
 from weft.gateway.background import learn_from
 from weft.testing import LoopbackVendor, Refusal
 from weft.types.envelope import Inbound
 from weft.types.redacted import Content, Redacted
+from weft.types.secret import without_secrets
 from wired import Wire, gateway, said
 
 from samples import write_workspace
@@ -400,3 +402,23 @@ def test_a_file_that_need_not_be_there_is_no_news_and_neither_is_each_context(lo
     detailed = logs(level="debug", format="json")
     work()
     assert [line["event"] for line in lines(detailed)] == ["x is missing.", "context built: 5 of 10 tokens"]
+
+
+def test_a_long_value_is_cut_before_secrets_are_searched_for_in_it(
+    logs: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def noted(text: str) -> str:
+        sizes.append(len(text))
+        return without_secrets(text)
+
+    monkeypatch.setattr(logs_module, "without_secrets", noted)
+    written = logs(content=True, format="json")
+
+    logging.getLogger("weft").warning("it failed: %s", "password=hunter22x " + "word " * 500_000)
+
+    [line] = lines(written)
+    assert line["event"].startswith("it failed: password=*** word word")
+    assert line["event"].endswith("characters more)")
+    assert max(sizes) < 21_000

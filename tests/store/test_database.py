@@ -290,3 +290,27 @@ async def test_a_write_to_a_store_that_cannot_be_written_says_what_to_do(tmp_pat
         await database.write(lambda db: db.execute(INSERT, ("a", "p")).get)
 
     await database.close()
+
+
+ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+
+async def test_a_read_that_nobody_waits_for_is_stopped_and_others_of_its_moment_are_done(
+    tmp_path: Path,
+) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+    began, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def endless(db: apsw.Connection) -> object:
+        loop.call_soon_threadsafe(began.set)
+        return db.execute(ENDLESS).get
+
+    reading = asyncio.create_task(database.read(endless))
+    beside = asyncio.create_task(_links(database))
+    await began.wait()
+    reading.cancel()
+
+    assert await asyncio.wait_for(beside, 30) == 0
+    assert reading.cancelled()
+    assert await asyncio.wait_for(_links(database), 30) == 0
+    await asyncio.wait_for(database.close(), 30)

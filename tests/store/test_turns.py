@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import weft
 from weft.store.process_id import is_running, this_process
+from weft.store.sqlite import turns as turns_module
 from weft.turn.journal import INTERRUPTED, settle_interrupted
 from weft.types.envelope import Inbound
 
@@ -100,6 +102,33 @@ async def test_a_long_result_is_read_in_parts_and_only_in_its_session(store: wef
     assert await store.turns.read_result(own, kept, 4, 10) == ("ef", 6)
     with pytest.raises(weft.StoreError, match="There is no result"):
         await store.turns.read_result("another", kept, 0, 2)
+
+
+async def test_old_results_are_deleted_when_new_ones_are_stored(
+    store: weft.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = await session(store)
+    monkeypatch.setattr(turns_module, "time", SimpleNamespace(time=lambda: 0.0))
+    old = [await store.turns.save_result(own, "search", "old") for _ in range(3)]
+    monkeypatch.setattr(turns_module, "time", SimpleNamespace(time=lambda: 31 * 86_400.0))
+
+    new = await store.turns.save_result(own, "search", "new")
+
+    assert await store.turns.read_result(own, new, 0, 9) == ("new", 3)
+    for result_id in old:
+        with pytest.raises(weft.StoreError, match="results are kept for 30 days"):
+            await store.turns.read_result(own, result_id, 0, 2)
+
+
+async def test_only_the_newest_results_are_stored(store: weft.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "MOST_RESULTS", 3)
+    own = await session(store)
+
+    ids = [await store.turns.save_result(own, "search", f"result {n}") for n in range(5)]
+
+    with pytest.raises(weft.StoreError, match="There is no result"):
+        await store.turns.read_result(own, ids[1], 0, 9)
+    assert [(await store.turns.read_result(own, id_, 7, 9))[0] for id_ in ids[2:]] == ["2", "3", "4"]
 
 
 async def test_a_purge_reaches_turns_steps_and_results(store: weft.Store, tmp_path: Path) -> None:

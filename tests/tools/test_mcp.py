@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,7 +130,7 @@ def skill(name: str, *servers: McpServer, trigger: str = "") -> Skill:
 
 
 @asynccontextmanager
-async def offering(*skills: Skill, **settings: float) -> AsyncIterator[McpTools]:
+async def offering(*skills: Skill, **settings: Any) -> AsyncIterator[McpTools]:
     async def load() -> Skills:
         return Skills(usable=skills)
 

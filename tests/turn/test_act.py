@@ -194,6 +194,39 @@ async def test_a_long_result_is_cut_and_stored_whole(store: weft.Store) -> None:
     assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdefghij", 10)
 
 
+async def test_a_result_is_stored_up_to_a_limit(store: weft.Store) -> None:
+    session = (await store.sessions.find_or_create("app", "c", "me")).id
+
+    async def tell() -> str:
+        return "abcdefghij"
+
+    runner = ToolRunner(
+        await offered(tell),
+        limits=ToolLimits(max_chars=4, max_stored_chars=6),
+        caller=weft.Caller(session_id=session),
+        turns=store.turns,
+    )
+    [shown] = await acted(runner, call("tell"))
+
+    assert shown.startswith("abcd\n[Cut: 4 of 10 characters are shown; the first 6 are stored as ")
+    result_id = shown.removesuffix(".]").rpartition(" ")[2]
+    assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdef", 6)
+
+
+async def test_the_text_of_an_error_is_cut_and_not_stored() -> None:
+    async def fail() -> str:
+        raise ValueError("x" * 1_000_000)
+
+    async def refuse() -> str:
+        raise weft.ToolError("x" * 1_000_000)
+
+    runner = await actor(fail, refuse)
+    for text in await acted(runner, call("fail"), call("refuse", 1)):
+        assert text.startswith("error: ")
+        assert text.endswith("x [cut: 1000000 characters]")
+        assert len(text) < 4_100
+
+
 async def test_a_long_result_without_a_store_says_that_the_rest_is_gone() -> None:
     async def tell() -> str:
         return "abcdefghij"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any
@@ -24,9 +24,11 @@ from starlette.responses import PlainTextResponse, Response
 from weft.channels.bind import check_place, listen, url_host
 from weft.channels.guard import GONE, OPEN, Guard
 from weft.channels.http_blocks import BlockRoutes
-from weft.channels.http_bodies import ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
+from weft.channels.http_bodies import AskedBody, ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
+from weft.channels.http_json import limited
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
+from weft.channels.listener import limited_protocol, quiet_accepting
 from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
@@ -37,6 +39,7 @@ from weft.errors import ChannelError, PermissionDenied, StoreError, WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.engine import DEFAULT_MODEL
 from weft.memory.base import Store
+from weft.offload import offloaded
 from weft.providers.base import collected
 from weft.types.codec import dump_json, to_dict
 from weft.types.reply import Done, Event
@@ -51,6 +54,7 @@ _STOPPING = "This server is stopping and waits for the answer no longer: ask aga
 _log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 
+_Read = Callable[[Mapping[str, Any], str], TurnRequest]
 Words = Annotated[str, Query(min_length=1, max_length=2000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Sender = Annotated[str, Query(max_length=200)]
@@ -83,6 +87,7 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     tokens = Tokens(assistant, token)
     app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, limit=limit)
     routes = app.state.routes = _Routes(assistant, metrics)
+    app.router.route_class = limited(settings)
     for path, method, work in (*routes.all(), *BlockRoutes(assistant).all()):
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
@@ -119,6 +124,9 @@ class HttpServer:
         # Only warnings are logged, and nothing to stdout. Anybody can send the headers of a proxy.
         config = uvicorn.Config(
             app,
+            http=limited_protocol(self._settings),
+            ws="none",
+            timeout_keep_alive=self._settings.idle_seconds,  # type: ignore[arg-type]
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -127,7 +135,7 @@ class HttpServer:
             timeout_graceful_shutdown=math.ceil(seconds) + _GRACE_SECONDS,
         )
         say(f"HTTP is open at http://{url_host(self._settings.host)}:{listening.getsockname()[1]}")
-        with listening:
+        with listening, quiet_accepting():
             server = _Uvicorn(config)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             stopping = asyncio.create_task(stopped.wait())
@@ -176,7 +184,7 @@ class _Routes:
 
     async def chat(self, request: Request, body: ChatBody) -> Response:
         """Answer as Chat Completions does, with what is remembered of whom `user` names."""
-        asked = self._known(from_chat(body.plain(), _user(request, body)))
+        asked = await self._asked(request, body, from_chat)
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             usage = body.stream_options is not None and bool(body.stream_options.include_usage)
@@ -187,7 +195,7 @@ class _Routes:
 
     async def responses(self, request: Request, body: ResponsesBody) -> Response:
         """Answer as Responses does, with what is remembered of whom `user` names."""
-        asked = self._known(from_responses(body.plain(), _user(request, body)))
+        asked = await self._asked(request, body, from_responses)
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             return EventStream(response_stream(self._events(asked), model), _failed_response)
@@ -271,10 +279,12 @@ class _Routes:
 
     # --- both
 
-    def _known(self, request: TurnRequest) -> TurnRequest:
-        if request.model and request.model not in self._assistant.engine.models:
+    async def _asked(self, request: Request, body: AskedBody, read: _Read) -> TurnRequest:
+        """Read a request of OpenAI's shape for a model that is offered here."""
+        if body.model and body.model not in self._assistant.engine.models:
             raise NotFound(_NO_MODEL, code="model_not_found", param="model")
-        return request
+        size, sender = len(await request.body()), _user(request, body)
+        return await offloaded(size, lambda: read(body.plain(), sender))
 
     async def _store(self) -> Store | None:
         return await self._assistant.store.find()
@@ -308,7 +318,7 @@ class _Routes:
             self._running.discard(task)
 
 
-def _user(request: Request, body: ChatBody | ResponsesBody) -> str:
+def _user(request: Request, body: AskedBody) -> str:
     """Return the sender of a request of OpenAI's shape. A person's token decides it, whatever `user` says."""
     speaker = speaker_of(request)
     return speaker.sender(body.user or "" if speaker.is_owner else "")

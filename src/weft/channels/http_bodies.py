@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field
 
 _DEEPEST = 100
 
@@ -71,7 +72,7 @@ class StreamOptions(_Known):
     include_usage: bool | None = None
 
 
-class _Asked(_Known):
+class AskedBody(_Known):
     """What both of OpenAI's requests have."""
 
     model: str = ""
@@ -80,14 +81,33 @@ class _Asked(_Known):
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     metadata: dict[str, Annotated[str, Field(max_length=512)]] | None = None
 
+    conversation: ClassVar[str] = "messages"
+
+    @classmethod
+    def counts(cls, data: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+        """Count what a request holds before anything is done with it: its key, what it is, and how many."""
+        messages = _list(data.get(cls.conversation))
+        inner = (_list(one.get(key)) for one in messages if isinstance(one, dict) for key in _INNER)
+        yield cls.conversation, "messages", len(messages)
+        yield cls.conversation, "parts", sum(map(len, inner))
+        yield "tools", "tools", len(_list(data.get("tools")))
+        yield "metadata", "metadata", len(data["metadata"]) if isinstance(data.get("metadata"), dict) else 0
+
     def plain(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
 
 
-class ChatBody(_Asked):
+_INNER = ("content", "tool_calls", "output")
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+class ChatBody(AskedBody):
     """A request of Chat Completions."""
 
-    messages: list[ChatMessage] = Field(min_length=1)
+    messages: Annotated[list[ChatMessage], FailFast()] = Field(min_length=1)
     tools: list[ChatTool] | None = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
@@ -112,8 +132,10 @@ class ResponsesTool(_Known):
     parameters: Schema | None = None
 
 
-class ResponsesBody(_Asked):
+class ResponsesBody(AskedBody):
     """A request of Responses."""
+
+    conversation: ClassVar[str] = "input"
 
     input: str | list[Item]
     instructions: str | None = None

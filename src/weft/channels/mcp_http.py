@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -13,35 +13,48 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from weft.channels.bind import HERE, bearer_token, check_place, is_same, listen, url_host
+from weft.channels.http_settings import HttpChannelSettings
+from weft.channels.listener import limited_protocol, quiet_accepting
+
+_GRACE_SECONDS = 5
+"""How long open streams may take to end after a signal."""
 
 
 async def serve(
     server: MCPServer[Any],
+    settings: HttpChannelSettings,
     *,
-    host: str,
-    port: int,
     token: str = "",
-    names: Iterable[str] = (),
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve at `/mcp` until a signal ends the process; `ready` gets the address.
 
-    `names` are further names of this machine that a request's `Host` may have.
+    The `names` of the settings are further names of this machine that a request's `Host` may have.
 
     Raises:
         ConfigError: the address needs a token.
         ChannelError: nothing can listen there.
     """
-    check_place(host, token)
-    listening = listen(host, port)
-    security = _security({url_host(host), *HERE, *names})
+    check_place(settings.host, token)
+    listening = listen(settings.host, settings.port)
+    host = url_host(settings.host)
+    security = _security({host, *HERE, *settings.names})
     app: ASGIApp = server.streamable_http_app(transport_security=security)
     if token:
         app = _TokenOnly(app, token)
     # uvicorn's own signal handlers end open streams. Only warnings are logged, and nothing to stdout.
-    config = uvicorn.Config(app, log_config=None, log_level="warning", access_log=False)
-    ready(f"http://{url_host(host)}:{listening.getsockname()[1]}/mcp")
-    with listening:
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(settings),
+        ws="none",
+        timeout_keep_alive=settings.idle_seconds,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+    )
+    ready(f"http://{host}:{listening.getsockname()[1]}/mcp")
+    with listening, quiet_accepting():
         await uvicorn.Server(config).serve(sockets=[listening])
 
 

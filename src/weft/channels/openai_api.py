@@ -82,27 +82,32 @@ def _message(item: Mapping[str, Any]) -> Message:
 
 def _messages_of(items: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     """Read items of Responses as messages. The text and the calls of one answer become one message."""
-    answer: Message | None = None
+    text: Message | None = None
+    calls: list[ToolCall] = []
     for item in items:
         kind = item.get("type") or "message"
         if kind == "function_call":
-            before = answer or Message(role="assistant", content="")
-            answer = replace(before, tool_calls=(*before.tool_calls, _called(item)))
+            calls.append(_called(item))
             continue
         if kind not in ("message", "function_call_output"):
             continue
-        if answer is not None:
-            yield answer
-        answer = None
+        yield from _answer(text, calls)
+        text, calls = None, []
         if kind == "function_call_output":
             call_id = str(item.get("call_id") or "")
             yield Message(role="tool", content=_text(item.get("output")), tool_call_id=call_id)
         elif item.get("role") == "assistant":
-            answer = _message(item)
+            text = _message(item)
         else:
             yield _message(item)
-    if answer is not None:
-        yield answer
+    yield from _answer(text, calls)
+
+
+def _answer(text: Message | None, calls: Sequence[ToolCall]) -> Iterator[Message]:
+    """Return the one message of an answer, if there is one: its text with its calls."""
+    if text is not None or calls:
+        answer = text or Message(role="assistant", content="")
+        yield replace(answer, tool_calls=(*answer.tool_calls, *calls)) if calls else answer
 
 
 def _called(item: Mapping[str, Any]) -> ToolCall:

@@ -77,12 +77,19 @@ def problem(
     return JsonResponse(described(status, message, param=param, code=code), status, dict(headers or {}))
 
 
-class NotFound(HTTPException):
+class Refused(HTTPException):
+    """A request that is refused, with the code and the place of what is wrong."""
+
+    def __init__(self, status: int, message: str, *, code: str, param: str | None = None) -> None:
+        self.code, self.param = code, param
+        super().__init__(status, message)
+
+
+class NotFound(Refused):
     """Nothing has that name."""
 
     def __init__(self, message: str, *, code: str, param: str | None = None) -> None:
-        self.code, self.param = code, param
-        super().__init__(404, message)
+        super().__init__(404, message, code=code, param=param)
 
 
 def placed(error: WeftError) -> tuple[int, str]:
@@ -101,16 +108,20 @@ async def on_error(_: Request, error: Exception) -> Response:
 async def on_refusal(_: Request, error: Exception) -> Response:
     """Answer an unknown address, a wrong method, or an HTTP error that we raised."""
     assert isinstance(error, HTTPException)  # noqa: S101 - that is what it is registered for
-    param, code = (error.param, error.code) if isinstance(error, NotFound) else (None, None)
+    param, code = (error.param, error.code) if isinstance(error, Refused) else (None, None)
     return problem(error.status_code, error.detail, param=param, code=code, headers=error.headers)
 
 
 async def on_invalid(_: Request, error: Exception) -> Response:
     """Answer a request of the wrong shape with the place and the remedy. What was sent is not repeated."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - that is what it is registered for
-    first = error.errors()[0]
-    param = ".".join(str(step) for step in first["loc"][1:])
-    return problem(
+    return await on_refusal(_, invalid(error.errors()[0], start=1))
+
+
+def invalid(first: Mapping[str, Any], *, start: int = 0) -> Refused:
+    """Return the refusal of a request by its first mistake; the place of that is told from `start` on."""
+    param = ".".join(str(step) for step in first["loc"][start:])
+    return Refused(
         400, f"{param or 'The request'}: {first['msg']}.", param=param or None, code="invalid_value"
     )
 

@@ -26,6 +26,9 @@ _DETAILS = ("weft.turn.build", "weft.turn.run", "weft.workspace.skills")
 _COMMON_KEYS = frozenset({"timestamp", "level", "logger", "event", "exception"})
 _Args = tuple[object, ...] | Mapping[str, object] | None
 
+_LONGEST_VALUE = 20_000
+"""How many characters of one value a line of the log has; a traceback of a deep call has fewer."""
+
 
 def log_to_stderr(settings: LogSettings, stream: TextIO | None = None) -> None:
     """Log as the settings say from now on."""
@@ -172,12 +175,20 @@ def _without_any_secret(_: WrappedLogger, __: str, event: EventDict) -> EventDic
 
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
-        return without_secrets(value)
+        return without_secrets(_cut(value))
     if isinstance(value, Mapping):
         return {key: _masked(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_masked(inner) for inner in value]
     return value
+
+
+def _cut(value: str) -> str:
+    """Cut a value before anything else is done with it, at the end of a word: it may be half of a secret."""
+    if len(value) <= _LONGEST_VALUE:
+        return value
+    words = value[:_LONGEST_VALUE].rsplit(None, 1)
+    return f"{words[0]} … ({len(value) - len(words[0])} characters more)"
 
 
 def _on_one_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

@@ -7,11 +7,12 @@ import os
 import signal
 import sys
 from dataclasses import replace
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from weft.channels.bind import check_place
+from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.mcp import make_server
 from weft.channels.mcp_http import serve
 from weft.cli.options import PERSON, RecipeName, Workspace, run, settings
@@ -55,8 +56,8 @@ def mcp(
     token = os.environ.get("WEFT_TOKEN", "")
     if http:
         check_place(host, token)
-    place = _Place(host, port, token, tuple(name or ())) if http else None
-    run(_serve(config, _Speaker(person, agent), place))
+    place = replace(config.http, host=host, port=port, names=tuple(name or ()), token=token)
+    run(_serve(config, _Speaker(person, agent), place if http else None))
 
 
 class _Speaker(NamedTuple):
@@ -66,16 +67,7 @@ class _Speaker(NamedTuple):
     agent: str
 
 
-class _Place(NamedTuple):
-    """Where to serve over HTTP, and what a request must carry."""
-
-    host: str
-    port: int
-    token: str
-    names: tuple[str, ...]
-
-
-async def _serve(config: Config, speaker: _Speaker, place: _Place | None) -> None:
+async def _serve(config: Config, speaker: _Speaker, place: HttpChannelSettings | None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         # The server over HTTP has its own way to end, and nothing of ours runs beside it.
         asyncio.get_running_loop().remove_signal_handler(number)
@@ -94,10 +86,8 @@ async def _serve(config: Config, speaker: _Speaker, place: _Place | None) -> Non
             return
         await serve(
             server,
-            host=place.host,
-            port=place.port,
+            place,
             token=place.token,
-            names=place.names,
             ready=lambda url: typer.echo(f"weft: serving {caller.agent_id!r} at {url}", err=True),
         )
     finally:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +33,8 @@ from weft.providers.base import describe
 app = typer.Typer(add_completion=False)
 
 _SWITCH_SECONDS = 0.0005
+_GRACE_SECONDS = 10.0
+"""How long the rest may take to end after `gateway.stop_seconds`: clients take answers, the store closes."""
 
 UNIT = """[Unit]
 Description=Weft, an assistant that stays on
@@ -85,26 +88,56 @@ def serve(
     log_to_stderr(config.logs)
     # The store's threads hand back short pieces of work, which should not wait 5 ms for a busy loop.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    with only_one(config):
-        run(_serve(config))
+    deadline = Deadline(config.gateway.stop_seconds + _GRACE_SECONDS)
+    with only_one(config), deadline:
+        run(_serve(config, deadline))
 
 
-async def _serve(config: Config) -> None:
+class Deadline:
+    """The time in which a server ends once it was told to, whatever does not listen: a thread, a tool.
+
+    What is stored is safe, and the next start settles the turns that were left behind.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._leave)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def begin(self) -> None:
+        self._timer.start()
+
+    def _leave(self) -> None:
+        _say("something did not end in time and was left behind")
+        sys.stderr.flush()
+        os._exit(1)
+
+
+async def _serve(config: Config, deadline: Deadline) -> None:
     assistant = await connect(config)
     try:
         channels, servers = make_channels(config), make_servers(config)
         if not channels and not servers and not config.streams:
             raise ConfigError("There is nothing to serve: set `telegram.token` or `http.enabled`.")
         _check_streams(config, channels)
-        await _stay_on(config, assistant, channels, servers)
+        await _stay_on(config, assistant, channels, servers, deadline)
     finally:
         await assistant.close()
 
 
 async def _stay_on(
-    config: Config, assistant: Assistant, channels: list[Channel], servers: list[Server]
+    config: Config,
+    assistant: Assistant,
+    channels: list[Channel],
+    servers: list[Server],
+    deadline: Deadline | None = None,
 ) -> None:
-    """Run every part until a signal comes or a part fails; then end in order."""
+    """Run every part until a signal comes or a part fails; then end in order, and in time."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -142,6 +175,8 @@ async def _stay_on(
     _say("tasks fire when they are due")
     _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")
     await stopped.wait()
+    if deadline is not None:
+        deadline.begin()
     _say("stopping: running turns come to their end")
     for channel in channels:
         await channel.stop()

@@ -7,6 +7,7 @@ sender, the instructions and the first message of the user. Only new messages ar
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from weft.types.request import TurnRequest
 
 COMPARED = 500
 """How many of the newest messages of a log are compared with a transcript."""
+_MOST_CANDIDATES = 8
+"""How many messages of a log with one id of a call are compared: ids repeat where a model numbers them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +38,17 @@ def match(log: Sequence[Message], history: Sequence[Message], exchange: Sequence
     An app may leave out the oldest messages, or send others than were stored: messages of its history that
     the log does not have are skipped. The same question asked twice in a row is two exchanges.
     """
+    places = _Places(log)
     position = 0
     for message in history:
-        position = _after(log, message, position) or position
+        position = places.after(message, position) or position
     asked = [at for at, message in enumerate(log) if message.role == "user" and message.origin == "user"]
-    if not asked or asked[-1] < position or not _same(log[asked[-1]], exchange[0]):
+    if not asked or asked[-1] < position or places.after(exchange[0], asked[-1]) != asked[-1] + 1:
         return Match()
     first = end = asked[-1] + 1
     count = 1
     for message in exchange[1:]:
-        after = _after(log, message, end)
+        after = places.after(message, end)
         if after is None:
             break
         count, end = count + 1, after
@@ -60,11 +64,6 @@ def conversation_name(request: TurnRequest) -> str:
     return f"v1-{digest.hexdigest()[:32]}"
 
 
-def _after(log: Sequence[Message], message: Message, start: int) -> int | None:
-    """Return the position after the first equal message of the log from `start` on, or None."""
-    return next((at + 1 for at in range(start, len(log)) if _same(log[at], message)), None)
-
-
 def _with_results(log: Sequence[Message], end: int) -> int:
     """Return the position after the results of Weft's own tools that were called together with the app's."""
     calls = {call.id for call in log[end - 1].tool_calls} if end else set()
@@ -73,12 +72,34 @@ def _with_results(log: Sequence[Message], end: int) -> int:
     return end
 
 
-def _same(logged: Message, sent: Message) -> bool:
-    """Compare a message of the log with one of an app: calls and results by their ids, others by text."""
-    if logged.role != sent.role:
-        return False
-    if sent.role == "tool":
-        return logged.tool_call_id == sent.tool_call_id
-    if sent.tool_calls:
-        return {call.id for call in sent.tool_calls} <= {call.id for call in logged.tool_calls}
-    return not logged.tool_calls and logged.content.strip() == sent.content.strip()
+class _Places:
+    """Where the messages of a log are, so that each message of an app is looked up and not searched for.
+
+    Calls and results are known by their ids, other messages by their text.
+    """
+
+    def __init__(self, log: Sequence[Message]) -> None:
+        self._calls = [frozenset(call.id for call in message.tool_calls) for message in log]
+        self._places: dict[tuple[str, str], list[int]] = {}
+        for at, message in enumerate(log):
+            for key in _keys(message):
+                self._places.setdefault(key, []).append(at)
+
+    def after(self, message: Message, start: int) -> int | None:
+        """Return the position after the first equal message of the log from `start` on, or None."""
+        places = self._places.get(_keys(message)[0], [])
+        first = bisect_left(places, start)
+        if not message.tool_calls:
+            return places[first] + 1 if first < len(places) else None
+        wanted = {call.id for call in message.tool_calls}
+        candidates = places[first : first + _MOST_CANDIDATES]
+        return next((at + 1 for at in candidates if wanted <= self._calls[at]), None)
+
+
+def _keys(message: Message) -> list[tuple[str, str]]:
+    """Return what a message is known by: its text or, as often as it has calls, the id of one."""
+    if message.role == "tool":
+        return [("tool", str(message.tool_call_id))]
+    if message.tool_calls:
+        return [(f"{message.role} calls", call_id) for call_id in {call.id for call in message.tool_calls}]
+    return [(message.role, message.content.strip())]

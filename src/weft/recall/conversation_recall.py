@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.offload import offloaded
 from weft.recall.rank import Index
 from weft.spans import begin
 from weft.store.base import SearchIndex
@@ -12,6 +13,8 @@ from weft.types.search import Candidate, Recalled, SearchContentType
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _MANY = 8
 """How many candidates are ranked for each line that is shown."""
+_RANKED_CHARS = 20_000
+"""How much of a line is ranked; far less is shown."""
 
 
 class ConversationRecall:
@@ -25,7 +28,8 @@ class ConversationRecall:
             candidates = await self._index.lines(
                 query, sender=sender, without_session=session_id, limit=limit * _MANY
             )
-            hits = _best(query, candidates, limit)
+            size = sum(len(candidate.content) for candidate in candidates)
+            hits = await offloaded(size, _best, query, candidates, limit)
             span.set({"gen_ai.memory.record.count": len(hits)})
             return hits
 
@@ -33,7 +37,7 @@ class ConversationRecall:
 def _best(query: str, candidates: Sequence[Candidate], limit: int) -> list[Recalled]:
     """Return the lines that share the rarest words with the query, best first; ties newest first."""
     lines = [candidate for candidate in candidates if candidate.source == SearchContentType.MESSAGES]
-    scores = Index([line.content for line in lines]).relevance(query)
+    scores = Index([line.content[:_RANKED_CHARS] for line in lines]).relevance(query)
     order = sorted(range(len(lines)), key=lambda at: (-scores[at], -at))
     return [
         Recalled(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from weft.errors import StoreError
+from weft.offload import offloaded
 from weft.recall.embed import Embedder, packed
 from weft.recall.fuse import ranked
 from weft.spans import begin
@@ -49,7 +50,8 @@ class Finder:
             candidates = list(await self._index.candidates(query, scope, sources=sources, limit=limit))
         if mode != SearchMode.FTS and self._meaning is not None:
             candidates = await _with_meaning(*self._meaning, query, scope, options, candidates)
-        return ranked(query, candidates, options.limit, mode)
+        size = sum(len(candidate.content) for candidate in candidates)
+        return await offloaded(size, ranked, query, candidates, options.limit, mode)
 
     async def catch_up(self) -> int:
         """Embed every text that has no vector yet. Returns their number."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from heapq import nsmallest
 
 from weft.types.search import Candidate, MemorySearchResult, SearchMode
-from weft.types.tokenize import STOP_WORDS, words
+from weft.types.tokenize import MOST_TERMS, STOP_WORDS, query_part, words
 
 _EXCERPT = 160
+_SEARCHED, _SLICE, _LONGEST_WORD = 1_000_000, 32_768, 64
 _MEANING_SHARES = {SearchMode.FTS: 0.0, SearchMode.HYBRID: 0.4, SearchMode.VECTOR: 1.0}
 
 
@@ -48,9 +49,19 @@ def ranked(
 
 def excerpt(query: str, text: str) -> str:
     """Cut an excerpt of the text around the first word of the query that is not a stop word."""
-    wanted = [re.escape(word) for word in words(query) if word not in STOP_WORDS]
-    hit = re.search("|".join(wanted), text, re.IGNORECASE) if wanted and len(text) > _EXCERPT else None
+    hit = _first_hit(query, text) if len(text) > _EXCERPT else None
     start = max(hit.start() - _EXCERPT // 3, 0) if hit else 0
     flat = " ".join(text[start : start + 4 * _EXCERPT].split())
     whole = len(text) <= start + 4 * _EXCERPT and len(flat) <= _EXCERPT
     return ("…" if start else "") + flat[:_EXCERPT].strip() + ("" if whole else "…")
+
+
+def _first_hit(query: str, text: str) -> re.Match[str] | None:
+    """Find the first word of the query in a text, in slices: one search of it all stops all threads."""
+    wanted = [word for word in dict.fromkeys(words(query_part(query))) if word not in STOP_WORDS]
+    if not wanted:
+        return None
+    pattern = re.compile("|".join(map(re.escape, wanted[:MOST_TERMS])), re.IGNORECASE)
+    starts = range(0, min(len(text), _SEARCHED), _SLICE)
+    hits = (pattern.search(text, start, start + _SLICE + _LONGEST_WORD) for start in starts)
+    return next((hit for hit in hits if hit), None)

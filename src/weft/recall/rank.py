@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from heapq import nsmallest
 
-from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, words
+from weft.types.tokenize import MOST_TERMS, STOP_WORDS, is_unspaced, pairs, query_part, words
 
 _ENDINGS = ("ingly", "edly", "ings", "ies", "ing", "ed", "es", "ly", "s")
 _SHORT = 2048
@@ -32,8 +33,9 @@ class Index:
         """Return one score for each text; zero means that it shares no word with the query but stop words."""
         number = len(self._lengths)
         scores = [0.0] * number
-        for term in frozenset(terms(query)):
-            places = self._places.get(term, ())
+        shared = frozenset(terms(query_part(query))) & self._places.keys()
+        for term in nsmallest(MOST_TERMS, shared, key=lambda term: len(self._places[term])):
+            places = self._places[term]
             rarity = math.log(1 + (number - len(places) + 0.5) / (len(places) + 0.5))
             for at in places:
                 scores[at] += rarity / self._lengths[at]

@@ -24,6 +24,10 @@ SAME_TASK_SECONDS = 30 * 60
 """Two tasks with the same text whose times differ by no more than this are one task."""
 MAIL_SECONDS = 30 * 86_400
 """Answered and delivered messages are deleted from the mailbox after this time. They stay in the log."""
+RESULT_SECONDS = 30 * 86_400
+"""Long results of tools are deleted after this time. What was shown of them stays in the log."""
+MOST_RESULTS = 1_000
+"""How many long results of tools are stored; the oldest are deleted first."""
 DENIAL_SECONDS = 365 * 86_400
 """Refusals are deleted after this time."""
 MIN_REPEAT_SECONDS = 60.0

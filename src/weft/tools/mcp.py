@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import ToolError
 from weft.tools.base import Tool
 from weft.tools.mcp_process import McpProcess, McpSettings
+from weft.types.escape import one_line
 from weft.types.message import McpServer, ToolDefinition
 from weft.types.request import Caller
 from weft.types.rules import ToolRule
@@ -30,6 +31,7 @@ _NO_TOOLS = "An MCP server has no tools to offer: %s"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST, _MARK = 64, 10
+_NAMED = 5
 
 
 class McpTools:
@@ -57,7 +59,7 @@ class McpTools:
         self._forget(set(self._servers) - {server for skill in skills.usable for server in skill.mcp_servers})
         servers = [self._server(server) for server in skills.active_servers(message)]
         offered = await asyncio.gather(*(server.offered() for server in servers))
-        self.warnings = tuple(server.failure for server in servers if server.failure)
+        self.warnings = tuple(warning for server in servers for warning in server.warnings)
         return [tool for tools in offered for tool in tools]
 
     async def close(self) -> None:
@@ -97,6 +99,7 @@ class _Server:
         self._server, self._settings, self._start = server, settings, start
         self._process: McpProcess | None = None
         self._offered: tuple[Tool, ...] | None = None
+        self._left_out: tuple[str, ...] = ()
         self._failed: tuple[float, str] | None = None
 
     async def offered(self) -> tuple[Tool, ...]:
@@ -109,9 +112,9 @@ class _Server:
         return self._offered or ()
 
     @property
-    def failure(self) -> str:
-        """Why it has no tools to offer, if it could not be started."""
-        return self._failed[1] if self._failed and self._offered is None else ""
+    def warnings(self) -> tuple[str, ...]:
+        """Why it has no tools to offer, or which of them are left out and why."""
+        return (self._failed[1],) if self._failed and self._offered is None else self._left_out
 
     def retire(self) -> None:
         if self._process is not None:
@@ -136,13 +139,15 @@ class _Server:
                 self._process, self._failed = None, (time.monotonic(), str(error))
                 _log.warning(_NO_TOOLS, error, extra={"server": self._server.name})
             raise ToolError(str(error)) from error
-        self._failed, self._offered = None, tuple(map(self._tool, listed))
+        welcome, self._left_out = admitted(self._server.name, listed, self._settings)
+        self._failed, self._offered = None, tuple(map(self._tool, welcome))
         return process
 
     def _tool(self, listed: types.Tool) -> Tool:
         async def run(arguments: Mapping[str, Any], caller: Caller) -> str:
             process = await self._ready()
-            return _text(await process.call(listed.name, arguments), listed.name)
+            result = await process.call(listed.name, arguments)
+            return _text(result, listed.name, self._settings.max_result_chars)
 
         definition = ToolDefinition(
             name=tool_name(self._server.name, listed.name),
@@ -166,8 +171,40 @@ def tool_name(server: str, tool: str) -> str:
     return f"{_NOT_IN_NAMES.sub('_', name)[: _LONGEST - _MARK - 1]}_{mark}"
 
 
-def _text(result: types.CallToolResult, tool: str) -> str:
-    """Return what the model reads: text as it is, anything else described in brackets.
+def admitted(
+    server: str, listed: Sequence[types.Tool], settings: McpSettings
+) -> tuple[list[types.Tool], tuple[str, ...]]:
+    """Return the tools of a server that are within the limits, and a sentence about those that are not."""
+    welcome, rest = listed[: settings.max_tools], listed[settings.max_tools :]
+    large = [tool for tool in welcome if _bytes(tool) > settings.max_tool_bytes]
+    warnings: list[str] = []
+    if rest:
+        warnings.append(
+            f"The MCP server {server!r} offers more than {settings.max_tools} tools: {_names(rest)} and all "
+            "behind are left out; let it offer fewer, or raise `mcp.max_tools`."
+        )
+    if large:
+        warnings.append(
+            f"The MCP server {server!r} describes {_names(large)} in more than {settings.max_tool_bytes} "
+            "bytes: left out; shorten the description and the schema, or raise `mcp.max_tool_bytes`."
+        )
+    return [tool for tool in welcome if tool not in large], tuple(warnings)
+
+
+def _bytes(tool: types.Tool) -> int:
+    """Return the size of a tool's description or of its schema, whichever is larger."""
+    schema = json.dumps(tool.input_schema, ensure_ascii=False)
+    return max(len(text.encode("utf-8", "replace")) for text in (tool.description or "", schema))
+
+
+def _names(tools: Sequence[types.Tool]) -> str:
+    names = [repr(one_line(tool.name[:_LONGEST])) for tool in tools[:_NAMED]]
+    others = len(tools) - len(names)
+    return ", ".join(names) + (f" and {others} more" if others else "")
+
+
+def _text(result: types.CallToolResult, tool: str, limit: int) -> str:
+    """Return what the model reads: text as it is, anything else described in brackets, up to a limit.
 
     Raises:
         ToolError: the tool says that it failed.
@@ -177,7 +214,9 @@ def _text(result: types.CallToolResult, tool: str) -> str:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
     text = "\n".join(parts)
     if result.is_error:
-        raise ToolError(text or f"The tool {tool!r} failed and did not say why.")
+        raise ToolError(text[:limit] or f"The tool {tool!r} failed and did not say why.")
+    if len(text) > limit:
+        return f"{text[:limit]}\n[Cut: the server sent {len(text)} characters, and {limit} are used.]"
     return text
 
 

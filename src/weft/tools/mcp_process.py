@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import secrets
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import Context
@@ -18,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from weft.errors import ToolError, missing_package
+from weft.tools.mcp_meter import METER, MessageMeter, limit_messages
 from weft.tools.process import clean_environment, kill_marked, marked_environment
 from weft.types.message import McpServer
 from weft.types.secret import brief
@@ -35,12 +37,20 @@ _LAST_WORDS_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpSettings:
-    """How long an MCP server may take to answer and to start, stay unused, and rest after a failed start."""
+    """How long an MCP server may take to answer and to start, stay unused, and rest after a failed start.
+
+    Of its tools `max_tools` are offered, each with a description and a schema of `max_tool_bytes`. A message
+    of it may have `max_message_bytes`, and `max_result_chars` of a result are used.
+    """
 
     seconds: float = 60.0
     start_seconds: float = 60.0
     idle_seconds: float = 300.0
     retry_seconds: float = 30.0
+    max_tools: int = 128
+    max_tool_bytes: int = 8_192
+    max_message_bytes: int = 4 * 1024 * 1024
+    max_result_chars: int = 1_000_000
 
 
 class McpProcess:
@@ -57,6 +67,7 @@ class McpProcess:
         self._stopped = self._retired = False
         self._stderr = _Tail()
         self._mark = secrets.token_hex(16)
+        self._meter = MessageMeter(settings.max_message_bytes, self._kill)
         self.ready: asyncio.Future[tuple[Tool, ...]] = self._loop.create_future()
         # It outlives the turn that starts it, and what it logs is not of that turn.
         alone = Context()
@@ -111,6 +122,12 @@ class McpProcess:
                 f"The tool {tool!r} of the MCP server {name!r} did not answer within "
                 f"{self._settings.seconds:g} seconds: try something smaller, or raise `mcp.seconds`."
             )
+        if self._meter.is_over:
+            self.retire()
+            return ToolError(
+                f"The MCP server {name!r} sent a message of more than {self._settings.max_message_bytes} "
+                f"bytes during the call of {tool!r}: ask for less, or raise `mcp.max_message_bytes`."
+            )
         if not self._is_open():
             self.retire()
             stderr = await self._last_words()
@@ -146,7 +163,7 @@ class McpProcess:
                 )
                 self._client = await stack.enter_async_context(client)
                 errlog.close()
-                tools = await _listed(client)
+                tools = await _listed(client, self._settings.max_tools)
             self._used = self._loop.time()
             self.ready.set_result(tools)
             await self._until_stopped()
@@ -171,6 +188,7 @@ class McpProcess:
             args=list(server.args),
             env=marked_environment(clean_environment(os.environ), self._mark),
         )
+        METER.set(self._meter)
         async with sdk.stdio_client(params, errlog) as (read, write):
             # The sending side is the reader of the child's stdout: it is gone when the child is.
             self._is_open = lambda: read.statistics().open_send_streams > 0
@@ -188,6 +206,11 @@ class McpProcess:
                 f"The MCP server {name!r} was not ready within {self._settings.start_seconds:g} seconds: "
                 f"start {command!r} by hand to see why, or raise `mcp.start_seconds`."
             )
+        if self._meter.is_over:
+            return ToolError(
+                f"The MCP server {name!r} sent a message of more than {self._settings.max_message_bytes} "
+                "bytes: let it list fewer tools, or raise `mcp.max_message_bytes`."
+            )
         if isinstance(error, OSError | ValueError):
             return ToolError(
                 f"The MCP server {name!r} cannot be started ({brief(str(error))}): correct the skill."
@@ -204,6 +227,11 @@ class McpProcess:
                 await self._stderr.ended.wait()
         said = brief(self._stderr.text(), tail=True)
         return f" ({said})" if said else ""
+
+    def _kill(self) -> None:
+        """Kill a server that sends too much. Its output then ends, and with it the calls that wait."""
+        self._retired = True
+        self._killing = asyncio.create_task(asyncio.to_thread(kill_marked, self._mark))
 
     def _ended(self, owner: asyncio.Task[None]) -> None:
         self._stopped = True
@@ -247,15 +275,15 @@ class _Tail(asyncio.Protocol):
         return self._kept.decode("utf-8", "replace")
 
 
-async def _listed(client: Client) -> tuple[Tool, ...]:
-    """List all tools of a server, page by page, up to a limit of pages."""
+async def _listed(client: Client, most: int) -> tuple[Tool, ...]:
+    """List the tools of a server, page by page, until there are more than will be offered."""
     tools: list[Tool] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
-        if not cursor:
+        if not cursor or len(tools) > most:
             break
     return tuple(tools)
 
@@ -273,4 +301,5 @@ def _load() -> ModuleType:
     if logger.level == logging.NOTSET:
         # The SDK logs a traceback for each stray line that a server prints; what matters becomes an error.
         logger.setLevel(logging.CRITICAL)
+    limit_messages(sys.modules["mcp.client.stdio"])
     return mcp

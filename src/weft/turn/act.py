@@ -32,12 +32,15 @@ _log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5.0
 """How long a cancelled call may take to clean up; then it is left behind."""
+_ERROR_CHARS = 4_000
+"""How much of an error's text the model reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLimits:
     """Limits of a turn: rounds of tool calls, seconds of a call, and characters of a result.
 
+    `max_chars` of a result are shown, and `max_stored_chars` are stored, from which more can be read.
     `acts_freely` says which tools need no consent in a turn that has read text of strangers.
     """
 
@@ -45,6 +48,7 @@ class ToolLimits:
     seconds: float = 60.0
     max_chars: int = 20_000
     acts_freely: ActsFreely = ActsFreely()
+    max_stored_chars: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,27 +256,34 @@ class ToolRunner:
             self.not_done.append(error.wanted)
             failed, kind = str(error), "refused"
         except WeftError as error:
-            failed, kind = f"error: {error}", type(error).__name__
+            failed, kind = f"error: {_cut(error)}", type(error).__name__
         except SystemExit as error:  # a library that ends its program would end ours
-            failed, kind = f"error: the tool failed: SystemExit: {error}", "SystemExit"
+            failed, kind = f"error: the tool failed: SystemExit: {_cut(error)}", "SystemExit"
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code: the turn goes on
             _log.exception("the tool %s failed", call.name, extra={"tool": call.name})
             kind = type(error).__name__
-            failed = f"error: the tool failed: {kind}: {error}"
-        return _Outcome(await self._within_limit(call.name, failed), kind)
+            failed = f"error: the tool failed: {kind}: {_cut(error)}"
+        return _Outcome(failed, kind)
 
     async def _within_limit(self, tool: str, text: str) -> str:
-        """Cut a result to the limit. All of a longer one is stored, and `read_result` shows the rest."""
-        limit = self._limits.max_chars
+        """Cut a result to the limit. A longer one is stored, and `read_result` shows the rest."""
+        limit, most = self._limits.max_chars, self._limits.max_stored_chars
         if len(text) <= limit:
             return text or "(no output)"
         how = "the rest was not stored"
-        if self._turns is not None and self._caller.session_id:
-            result_id = await self._turns.save_result(self._caller.session_id, tool, text)
-            how = f"all of it is stored as {result_id}"
+        if self._turns is not None and self._caller.session_id and most:
+            result_id = await self._turns.save_result(self._caller.session_id, tool, text[:most])
+            part = "all of it is" if len(text) <= most else f"the first {most} are"
+            how = f"{part} stored as {result_id}"
             if "read_result" in self._offered.tools:
                 how += f', and read_result(id="{result_id}", offset={limit}) shows more'
         return f"{text[:limit]}\n[Cut: {limit} of {len(text)} characters are shown; {how}.]"
+
+
+def _cut(error: BaseException) -> str:
+    """Return the text of an error, cut before anything else is done with it: a tool may put all into it."""
+    text = str(error)
+    return text if len(text) <= _ERROR_CHARS else f"{text[:_ERROR_CHARS]} [cut: {len(text)} characters]"
 
 
 async def _stopped(running: Iterable[asyncio.Task[_Outcome]]) -> None:

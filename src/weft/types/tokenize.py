@@ -11,6 +11,9 @@ STOP_WORDS = frozenset(
     than that the their them then there these they this to too up us was we were what when where which who
     why will with would you your""".split()
 )
+MOST_TERMS = 64
+"""How many terms of a query are looked for, the rarest first."""
+_MOST_QUERY_CHARS = 32_768
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
 
@@ -18,6 +21,14 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case; a run of a script without spaces is one word."""
     return _WORD.findall(normalize("NFC", text).lower())
+
+
+def query_part(text: str) -> str:
+    """Return a text as it is searched for: of a long one the start and the end, where the question stands."""
+    if len(text) <= _MOST_QUERY_CHARS:
+        return text
+    half = _MOST_QUERY_CHARS // 2
+    return f"{text[:half]} {text[-half:]}"
 
 
 def is_unspaced(word: str) -> bool:

@@ -42,6 +42,8 @@ _Outcome = tuple[Any, BaseException | None]
 READERS = 4
 BUSY_SECONDS = 30.0
 _GROUP = 256
+_OPERATIONS = 10_000
+"""How many steps of SQLite pass, a millisecond or less, before it asks whether to go on reading."""
 
 
 @dataclass(slots=True)
@@ -79,7 +81,7 @@ class Database:
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._reads: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
         self._readers = ThreadPoolExecutor(READERS, "weft-store-read")
-        self._reader = threading.local()
+        self._reader = threading.local()  # the `connection` and the `job` of a thread that reads
         self._connections: list[apsw.Connection] = []
         self._closed = False
         with translated(path):
@@ -156,6 +158,8 @@ class Database:
         if connection is None:
             with translated(self.path):
                 connection = self._reader.connection = connect(self.uri, read_only=True)
+            self._reader.job = None
+            connection.set_progress_handler(self._is_unwanted, _OPERATIONS)
             self._connections.append(connection)
         return [self._read_now(connection, job) for job in jobs]
 
@@ -163,8 +167,15 @@ class Database:
         if job.future.cancelled():
             return None, None
         with translated(self.path), connection:
+            self._reader.job = job
             outcome = self._outcome(job, connection)
-        return outcome  # noqa: RET504 - returning inside would look as if the block could swallow an error
+            self._reader.job = None
+        return outcome
+
+    def _is_unwanted(self) -> bool:
+        """Return whether nobody waits any more for what this thread reads: SQLite then stops reading it."""
+        job: _Job[Any] | None = self._reader.job
+        return job is not None and job.future.cancelled()
 
     def _write_forever(self) -> None:
         while group := self._next_group():

@@ -1,13 +1,15 @@
 """Search by words, within a scope.
 
 Each word of a query is quoted, so that none is read as query syntax. Common words are left out, a word that
-ends in `*` matches all words that begin so, and a script without spaces is cut into pairs as in the index.
+ends in `*` matches all words that begin so, and a script without spaces is cut into pairs as in the index. Of
+a long query only the rarest words are searched for: a thousand words in one query hold up all other readers.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from heapq import nsmallest
 from typing import Any
 
 import apsw
@@ -18,7 +20,7 @@ from weft.store.sqlite.identity import search_owners
 from weft.store.sqlite.index import scope_word
 from weft.store.sqlite.rows import fetch
 from weft.types.search import Candidate, SearchContentType
-from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, words
+from weft.types.tokenize import MOST_TERMS, STOP_WORDS, is_unspaced, pairs, query_part, words
 
 TEXT = """case items.source
     when 'message' then (select content from messages where id = cast(items.ref as integer))
@@ -40,6 +42,7 @@ _RANKED = """
     select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
     order by score limit ?
 """
+_FREQUENCY = "select doc from temp.vocabulary where term = ?"
 _NAMED = f"""
     select {ITEM}, -(hit.value ->> 1) as words
     from json_each(:hits) as hit join items on items.id = hit.value ->> 0
@@ -52,28 +55,60 @@ class SqliteSearch(Repository):
     async def candidates(
         self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
     ) -> list[Candidate]:
-        match = fts_query(query)
-        if not match or limit <= 0 or not sources:
+        if limit <= 0 or not sources:
             return []
-        return await self._read(lambda db: _best(db, match, scope, sources, limit))
+
+        def work(db: apsw.Connection) -> list[Candidate]:
+            match = fts_query(db, query)
+            return _best(db, match, scope, sources, limit) if match else []
+
+        return await self._read(work)
 
     async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
         scope = Scope(owner=sender, without_session=without_session)
         return await self.candidates(query, scope, sources=(SearchContentType.MESSAGES,), limit=limit)
 
 
-def fts_query(query: str) -> str:
-    """Write a query for the index: every significant word quoted, any of them may match."""
-    prefixes = {word.rstrip("*").lower() for word in query.split() if len(word) > 1 and word.endswith("*")}
-    all_words = words(query)
+def fts_query(db: apsw.Connection, query: str) -> str:
+    """Write a query for the index: the rarest significant words quoted, any of them may match."""
+    return " OR ".join(_rarest(db, query_terms(query)))
+
+
+def query_terms(query: str) -> dict[str, str]:
+    """Return the significant words of a query, each as it is written in a query for the index."""
+    part = query_part(query)
+    prefixes = {word.rstrip("*").lower() for word in part.split() if len(word) > 1 and word.endswith("*")}
+    all_words = words(part)
     significant = [word for word in all_words if word not in STOP_WORDS] or all_words
-    terms: list[str] = []
+    terms: dict[str, str] = {}
     for word in dict.fromkeys(significant):
         if is_unspaced(word):
-            terms += [f'"{pair}"' if len(pair) > 1 else f'"{pair}" *' for pair in pairs(word)[:-1] or [word]]
+            pieces = pairs(word)[:-1] or [word]
+            terms |= {piece: f'"{piece}"' if len(piece) > 1 else f'"{piece}" *' for piece in pieces}
         else:
-            terms.append(f'"{word}" *' if word in prefixes else f'"{word}"')
-    return " OR ".join(terms)
+            terms[word] = f'"{word}" *' if word in prefixes else f'"{word}"'
+    return terms
+
+
+def _rarest(db: apsw.Connection, terms: dict[str, str]) -> list[str]:
+    """Return the terms that tell most: of many the rarest, those that begin words before the others.
+
+    A term that no text has is left out.
+    """
+    if len(terms) <= MOST_TERMS:
+        return list(terms.values())
+    db.execute("create virtual table if not exists temp.vocabulary using fts5vocab(main, items_fts, row)")
+    tokenize = db.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+    counts: dict[str, int] = {}
+    for word, term in terms.items():
+        stems = tokenize(
+            word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False
+        )
+        stem = str(next(iter(stems), ""))
+        count = 0 if term.endswith("*") else db.execute(_FREQUENCY, (stem,)).get
+        if count is not None:
+            counts[term] = count
+    return nsmallest(MOST_TERMS, counts, key=lambda term: counts[term])
 
 
 def scope_values(db: apsw.Connection, scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.process_id import is_running, this_process
-from weft.store.rules import is_interrupted
+from weft.store.rules import MOST_RESULTS, RESULT_SECONDS, is_interrupted
 from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.messages import append_messages
@@ -21,6 +21,12 @@ from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.session import OpenTurn
+
+# Rows are in the order of their time. A few of the oldest are looked at whenever one is added: no save reads
+# them all, since the time of a row stands behind its text, which may be long.
+_OLD_RESULTS = """delete from results where rowid in (
+    select rowid from (select rowid, created_at from results order by rowid limit 8) where created_at < ?)"""
+_TOO_MANY_RESULTS = "delete from results where rowid <= (select max(rowid) from results) - ?"
 
 
 class _Ending(NamedTuple):
@@ -139,16 +145,26 @@ class SqliteTurns(Repository):
         return [turn_id for (turn_id,) in await self._rows(query, session_id, limit)]
 
     async def save_result(self, session_id: str, tool: str, content: str) -> str:
-        result_id, text = new_id(), sendable(content)[0]  # without NUL, which ends a text for SQLite
+        result_id, now = new_id(), time.time()
         query = "insert into results(id, session_id, tool, content, created_at) values(?, ?, ?, ?, ?)"
-        await self._execute(query, result_id, session_id, storable(tool), text, time.time())
+
+        def work(db: apsw.Connection) -> None:
+            db.execute(_OLD_RESULTS, (now - RESULT_SECONDS,))
+            text = sendable(content)[0]  # without NUL, which ends a text for SQLite
+            db.execute(query, (result_id, session_id, storable(tool), text, now))
+            db.execute(_TOO_MANY_RESULTS, (MOST_RESULTS,))
+
+        await self._write(work)
         return result_id
 
     async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
         query = "select substr(content, ?, ?), length(content) from results where id = ? and session_id = ?"
         rows = await self._rows(query, offset + 1, length, result_id, session_id)
         if not rows:
-            raise StoreError(f"There is no result {result_id!r} in this session: check the id.")
+            raise StoreError(
+                f"There is no result {result_id!r} in this session: check the id, or call the tool again, "
+                f"since results are kept for {RESULT_SECONDS // 86_400} days."
+            )
         return rows[0][0], rows[0][1]
 
     async def _end(self, turn_id: str, ending: _Ending, messages: Sequence[Message]) -> None:
