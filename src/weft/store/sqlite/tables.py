@@ -19,7 +19,11 @@ TABLES: tuple[Table, ...] = (
         *integers("learn_tries", "learned_to", sql="integer not null default 0"),
         *times("learn_at", sql="real not null default 0"),
         *texts("title", sql="text not null default ''"),
-        indexes=("create index sessions_by_sender on sessions(sender, active_at)",),
+        *integers("active_seq", sql="integer not null default 0"),
+        indexes=(
+            "create index sessions_by_sender on sessions(sender, active_at)",
+            "create index sessions_by_activity on sessions(active_seq)",
+        ),
     ),
     table(
         "bindings",
@@ -54,9 +58,13 @@ TABLES: tuple[Table, ...] = (
         *integers("message_id", sql="integer references messages(id)"),
         *times("created_at"),
         *times("ended_at", sql="real"),
+        *integers("began_seq", sql="integer not null default 0"),
+        *integers("ended_seq", sql="integer"),
         indexes=(
             "create index facts_now on facts(person, key) where ended_at is null",
-            "create index facts_of on facts(person, key, created_at)",
+            "create index facts_of on facts(person, key, began_seq)",
+            "create index facts_began on facts(began_seq)",
+            "create index facts_ended on facts(ended_seq)",
         ),
     ),
     table(
@@ -66,7 +74,7 @@ TABLES: tuple[Table, ...] = (
         *names("session_id", sql="text references sessions(id)"),
         *texts("text"),
         *times("created_at"),
-        indexes=("create index summaries_of on summaries(channel, sender, created_at)",),
+        indexes=("create index summaries_of on summaries(channel, sender, id)",),
     ),
     table(
         "tasks",
@@ -154,8 +162,9 @@ TABLES: tuple[Table, ...] = (
         *times("ended_at", sql="real"),
         *names("inbox_id", sql="text"),
         *integers("is_known", sql="integer not null default 0"),
+        *integers("seq", sql="integer not null unique"),
         indexes=(
-            "create index turns_of on turns(session_id, created_at)",
+            "create index turns_of on turns(session_id, seq)",
             "create index turns_running on turns(session_id) where state = 'running'",
         ),
     ),
@@ -203,9 +212,10 @@ TABLES: tuple[Table, ...] = (
         Column("blocks", "text not null default '[]'", Holds.NAMES),
         *times("created_at"),
         *times("ended_at", sql="real"),
+        *integers("seq", sql="integer not null unique"),
         indexes=(
             "create unique index inbox_once on inbox(channel, external_id) where external_id <> ''",
-            "create index inbox_open on inbox(created_at) where state <> 'done'",
+            "create index inbox_open on inbox(seq) where state <> 'done'",
         ),
     ),
     table(
@@ -217,6 +227,7 @@ TABLES: tuple[Table, ...] = (
         *integers("attempts", "arrived", sql="integer not null default 0"),
         *times("next_at", "created_at"),
         *times("sent_at", sql="real"),
+        *integers("seq", sql="integer not null unique"),
         indexes=("create index outbox_open on outbox(next_at) where state in ('pending', 'sending')",),
     ),
     table("streams", *names("name", sql="text primary key"), *names("source", "origin"), *times("begun_at")),
