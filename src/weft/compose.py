@@ -178,6 +178,7 @@ class BackendStore:
     async def purge(self, text: str) -> int:
         if not text.strip():
             raise StoreError("There is nothing to purge: give the text.")
+        await self._backend.begin_purge(text)
         return await self._backend.purge(text, await self.memory.masked(text))
 
     async def export(self, folder: str | Path) -> dict[str, int]:

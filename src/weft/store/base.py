@@ -22,6 +22,7 @@ from weft.types.memory import (
     SharedBlock,
 )
 from weft.types.message import Message
+from weft.types.purge_guard import PurgeGuard
 from weft.types.receipt import Receipt
 from weft.types.search import Candidate, Recalled, SearchContentType
 from weft.types.session import Fold, OpenTurn, Session, SessionRule, Tail
@@ -90,6 +91,7 @@ class Moment:
     others: Sequence[Update]
     history: Callable[[], Sequence[BlockVersion]]
     states: Callable[[int], tuple[bytes, bytes] | None]
+    guards: Callable[[], Sequence[PurgeGuard]]
 
 
 Merge = Callable[[Moment], Change | None]
@@ -326,9 +328,6 @@ class BlockRows(Protocol):
 
     async def list_since(self, block_id: str, seq: int) -> Sequence[Update]:
         """Return the changes after the one with this number."""
-
-    async def record(self, block_id: str, change: Change) -> tuple[int, int]:
-        """Store a change as it is. Returns its number, and that of the change before it."""
 
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
         """Store a change that `merge` makes on top of all others, under the lock. Returns its number."""

@@ -28,6 +28,7 @@ import apsw
 
 from weft.errors import ReadOnlyStore, StoreError, WeftError
 from weft.private_files import make_private_folder, private_opener
+from weft.store.sqlite.guard import guarded
 from weft.store.sqlite.migrations import migrate
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
@@ -85,6 +86,7 @@ class Database:
         with translated(path):
             self._writer, self.uri = _open(path)
             migrate(self._writer, path, tables)
+        self._guarded = self._writer
         self.is_read_only = self._writer.readonly("main")
         if self.is_read_only:
             _log.warning("%s cannot be written to: it is read, and nothing new is kept.", path)
@@ -201,6 +203,7 @@ class Database:
         with translated(self.path):
             try:
                 self._writer.execute("begin immediate")
+                self._guarded = guarded(self._writer)
                 outcomes = run(group)
                 self._writer.execute("commit")
             finally:
@@ -211,7 +214,7 @@ class Database:
     def _together(self, group: list[_Job[Any]]) -> list[_Outcome]:
         """Run jobs without a savepoint for each: the full-text index is written out at every savepoint."""
         try:
-            return [(job.work(self._writer), None) for job in group]
+            return [(job.work(self._guarded), None) for job in group]
         except Exception as error:
             raise _JobFailed from error
 
@@ -220,7 +223,7 @@ class Database:
 
     def _attempt(self, job: _Job[Any]) -> _Outcome:
         self._writer.execute("savepoint job")
-        result, error = self._outcome(job, self._writer)
+        result, error = self._outcome(job, self._guarded)
         if error is not None:
             if not self._writer.in_transaction:
                 raise error

@@ -16,6 +16,7 @@ import apsw
 from weft.store.rules import DENIAL_SECONDS, MAIL_SECONDS
 from weft.store.sqlite import streams
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.guard import forget_old_guards
 from weft.store.sqlite.rows import new_id, next_seq, record, storable
 from weft.types.codec import dump_json
 from weft.types.delivery import Delivery, Waiting
@@ -111,6 +112,7 @@ class SqliteMailbox(Repository):
             db.execute("delete from inbox where state = 'done' and ended_at < ?", (now - MAIL_SECONDS,))
             db.execute("delete from outbox where state = 'sent' and sent_at < ?", (now - MAIL_SECONDS,))
             db.execute("delete from denials where at < ?", (now - DENIAL_SECONDS,))
+            forget_old_guards(db, now)
 
         await self._write(work)
 

@@ -5,7 +5,18 @@ Each table stands after those it refers to: an import follows the same order.
 
 from __future__ import annotations
 
-from weft.store.sqlite.schema import Column, Holds, Table, integers, names, table, texts, times
+from weft.store.sqlite.schema import (
+    Column,
+    Holds,
+    Table,
+    codes,
+    excerpts,
+    integers,
+    names,
+    table,
+    texts,
+    times,
+)
 
 TABLES: tuple[Table, ...] = (
     # --- conversations
@@ -18,7 +29,7 @@ TABLES: tuple[Table, ...] = (
         *times("closed_at", sql="real"),
         *integers("learn_tries", "learned_to", sql="integer not null default 0"),
         *times("learn_at", sql="real not null default 0"),
-        *texts("title", sql="text not null default ''"),
+        *excerpts("title", sql="text not null default ''"),
         *integers("active_seq", sql="integer not null default 0"),
         indexes=(
             "create index sessions_by_sender on sessions(sender, active_at)",
@@ -40,7 +51,8 @@ TABLES: tuple[Table, ...] = (
         *names("role"),
         *texts("content"),
         Column("tool_calls", "text", Holds.JSON),
-        *names("tool_call_id", "tool_name", "timestamp", sql="text"),
+        *names("tool_call_id", "tool_name", sql="text"),
+        *codes("timestamp", sql="text"),
         *names("origin"),
         Column("parts", "text", Holds.JSON),
         Column("provider_data", "text", Holds.JSON),
@@ -81,11 +93,11 @@ TABLES: tuple[Table, ...] = (
         *names("id", sql="text primary key"),
         *names("sender"),
         *texts("text"),
-        *names("due", "first_due", sql="text"),
+        *codes("due", "first_due", sql="text"),
         *times("due_at", sql="real"),
-        *names("repeat", "action", "status"),
+        *codes("repeat", "action", "status"),
         *times("created_at"),
-        *names("zone", sql="text not null default 'UTC'"),
+        *codes("zone", sql="text not null default 'UTC'"),
         *names("channel", "conversation", sql="text not null default ''"),
         *integers("attempts", sql="integer not null default 0"),
         indexes=(
@@ -98,8 +110,9 @@ TABLES: tuple[Table, ...] = (
         "blocks",
         *names("id", sql="text primary key"),
         *names("agent_id"),
-        *texts("label", "description"),
-        *names("block_type", "permission"),
+        *names("label"),
+        *texts("description"),
+        *codes("block_type", "permission"),
         Column("schema", "text not null", Holds.JSON),
         *integers("char_limit", "pinned"),
         Column("rendered", "text not null default ''", Holds.BLOCK),
@@ -112,7 +125,7 @@ TABLES: tuple[Table, ...] = (
         "block_updates",
         *integers("seq", sql="integer primary key autoincrement"),
         *names("block_id", sql="text not null references blocks(id) on delete cascade"),
-        *names("kind"),
+        *codes("kind"),
         Column("blob", "blob not null", Holds.BLOCK),
         Column("before", "blob not null", Holds.BLOCK),
         Column("after", "blob not null", Holds.BLOCK),
@@ -134,7 +147,8 @@ TABLES: tuple[Table, ...] = (
     table(
         "block_shares",
         *names("block_id", sql="text not null references blocks(id) on delete cascade"),
-        *names("agent_id", "permission"),
+        *names("agent_id"),
+        *codes("permission"),
         constraints=("primary key (block_id, agent_id)",),
         indexes=("create index block_shares_with on block_shares(agent_id)",),
         has_rowid=False,
@@ -148,15 +162,23 @@ TABLES: tuple[Table, ...] = (
         *times("created_at"),
         indexes=("create index archive_of on archive(agent_id, created_at)",),
     ),
-    table("purges", *names("fingerprint", sql="text primary key"), *times("at"), *integers("places")),
+    table(
+        "purges",
+        *codes("fingerprint", sql="text primary key"),
+        *times("at"),
+        *integers("places"),
+        *integers("length", sql="integer"),
+        *codes("mark", sql="text not null default ''"),
+    ),
     # --- turns
     table(
         "turns",
         *names("id", sql="text primary key"),
         *names("session_id", sql="text references sessions(id)"),
-        *names("state"),
-        *texts("text", "error", sql="text"),
-        *names("owner", sql="text not null default ''"),
+        *codes("state"),
+        *texts("text", sql="text"),
+        *excerpts("error", sql="text"),
+        *codes("owner", sql="text not null default ''"),
         Column("receipt", "text", Holds.JSON),
         *times("created_at"),
         *times("ended_at", sql="real"),
@@ -207,7 +229,7 @@ TABLES: tuple[Table, ...] = (
         *names("channel", "external_id", "conversation", "sender"),
         *texts("text", sql="text"),
         *texts("name"),
-        *names("kind", "state"),
+        *codes("kind", "state"),
         *names("origin", sql="text not null default 'user'"),
         Column("blocks", "text not null default '[]'", Holds.NAMES),
         *times("created_at"),
@@ -222,7 +244,8 @@ TABLES: tuple[Table, ...] = (
         "outbox",
         *names("id", sql="text primary key"),
         *names("inbox_id", "task_id", sql="text"),
-        *names("channel", "conversation", "state"),
+        *names("channel", "conversation"),
+        *codes("state"),
         *texts("text", sql="text"),
         *integers("attempts", "arrived", sql="integer not null default 0"),
         *times("next_at", "created_at"),
@@ -234,7 +257,7 @@ TABLES: tuple[Table, ...] = (
     table(
         "stream_items",
         *names("stream", sql="text not null references streams(name)"),
-        *names("item", "signature", "digest"),
+        *codes("item", "signature", "digest"),
         *integers("times"),
         *names("block_id"),
         *times("at"),
@@ -245,7 +268,8 @@ TABLES: tuple[Table, ...] = (
     table(
         "denials",
         *integers("id", sql="integer primary key"),
-        *names("channel", "sender", "why"),
+        *names("channel", "sender"),
+        *excerpts("why"),
         *times("at"),
     ),
     # --- auth
@@ -259,14 +283,14 @@ TABLES: tuple[Table, ...] = (
     table(
         "auth_tokens",
         *names("name", sql="text primary key"),
-        *names("hash", sql="blob not null unique"),
+        *codes("hash", sql="blob not null unique"),
         *times("at"),
         has_rowid=False,
     ),
     table(
         "auth_codes",
         *names("channel", "sender"),
-        *names("hash", sql="blob not null unique"),
+        *codes("hash", sql="blob not null unique"),
         *times("ends_at"),
         constraints=("primary key (channel, sender)",),
         has_rowid=False,
@@ -286,7 +310,7 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         name="items_fts",
-        columns=(Column("text", "", Holds.INDEX), Column("scope", "", Holds.NAME)),
+        columns=(Column("text", "", Holds.INDEX), Column("scope", "", Holds.INDEX)),
         virtual="fts5(text, scope, content = '', contentless_delete = 1, "
         "tokenize = \"porter unicode61 remove_diacritics 2\", prefix = '3')",
         left_out="derived",
@@ -310,7 +334,7 @@ TABLES: tuple[Table, ...] = (
     table(
         "migrations",
         *integers("number", sql="integer primary key"),
-        *names("name", sql="text"),
+        *codes("name", sql="text"),
         *times("at", sql="real"),
         left_out="local",
     ),
@@ -318,7 +342,7 @@ TABLES: tuple[Table, ...] = (
         "backups",
         *integers("id", sql="integer primary key check (id = 1)"),
         *times("at"),
-        *names("path"),
+        *texts("path"),
         left_out="local",
     ),
 )
