@@ -167,6 +167,7 @@ class BackendStore:
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
         self.recall = ConversationRecall(backend.search)
         self.check, self.restore_export = backend.check, backend.restore_export
+        self.check_file = backend.check_file
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
     async def audit(self) -> list[Finding]:

@@ -88,6 +88,9 @@ class Lasting(Protocol):
     auth: Auth
     activity: Activity
 
+    def check_file(self) -> None:
+        """Raise LostFile if the file of the store was deleted or replaced since it was opened."""
+
     async def check(self) -> list[str]:
         """Return the problems of the database; none, if all is well."""
 

@@ -55,6 +55,9 @@ class SqliteBackend(SqliteBackups, Backend):
         self.activity = SqliteActivity(self.database)
         self.auth = SqliteAuth(self.database)
 
+    def check_file(self) -> None:
+        self.database.file.check()
+
     async def check(self) -> list[str]:
         return await self._read(problems)
 

@@ -30,6 +30,7 @@ from weft.errors import ReadOnlyStore, StoreError, WeftError
 from weft.private_files import make_private_folder, private_opener
 from weft.store.sqlite.guard import guarded
 from weft.store.sqlite.migrations import migrate
+from weft.store.sqlite.open_file import OpenFile
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
 from weft.store.sqlite.tables import TABLES
@@ -86,6 +87,7 @@ class Database:
         with translated(path):
             self._writer, self.uri = _open(path)
             migrate(self._writer, path, tables)
+        self.file = OpenFile(path)
         self._guarded = self._writer
         self.is_read_only = self._writer.readonly("main")
         if self.is_read_only:
@@ -133,6 +135,7 @@ class Database:
             await asyncio.to_thread(self._compact_now)
 
     def _compact_now(self) -> None:
+        self.file.check()
         with translated(self.path), closing(connect(self.path)) as connection:
             connection.execute("vacuum")
             busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
@@ -200,6 +203,7 @@ class Database:
     def _transaction(
         self, group: list[_Job[Any]], run: Callable[[list[_Job[Any]]], list[_Outcome]]
     ) -> list[_Outcome]:
+        self.file.check()  # before: a new file would read our `-wal`
         with translated(self.path):
             try:
                 self._writer.execute("begin immediate")
@@ -209,6 +213,7 @@ class Database:
             finally:
                 if self._writer.in_transaction:
                     self._writer.execute("rollback")
+        self.file.check()  # and after: what is acknowledged is in the file that the path names
         return outcomes
 
     def _together(self, group: list[_Job[Any]]) -> list[_Outcome]:
