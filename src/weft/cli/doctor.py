@@ -56,7 +56,7 @@ def doctor(
         bool, typer.Option("--fix", help="Make Weft's own files private where they are not.")
     ] = False,
 ) -> None:
-    """Check settings, workspace, files, model and terminal, with a remedy for each finding."""
+    """Check settings, workspace, model and terminal, with a remedy for each finding."""
     findings = list(examine(workspace, fix=fix))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
