@@ -44,9 +44,10 @@ chaos: $(VENV)/.tested
 mutate: $(VENV)/.tested
 	$(BIN)/python tests/mutate.py
 
-# A million random histories against the rules of every provider.
+# A million random histories against the rules of every provider, a million forged texts against every recipe.
 fuzz: $(VENV)/.tested
 	$(BIN)/python tests/wire_fuzz.py 1000000
+	$(BIN)/python tests/structure_fuzz.py 1000000
 
 # The picture of the README, made by the program from the sample workspace.
 picture: $(VENV)/.ready

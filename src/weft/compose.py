@@ -167,6 +167,7 @@ class BackendStore:
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
         self.recall = ConversationRecall(backend.search)
         self.check, self.restore_export = backend.check, backend.restore_export
+        self.check_file = backend.check_file
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
 
     async def audit(self) -> list[Finding]:
@@ -178,6 +179,7 @@ class BackendStore:
     async def purge(self, text: str) -> int:
         if not text.strip():
             raise StoreError("There is nothing to purge: give the text.")
+        await self._backend.begin_purge(text)
         return await self._backend.purge(text, await self.memory.masked(text))
 
     async def export(self, folder: str | Path) -> dict[str, int]:

@@ -9,6 +9,8 @@
     ├── StoreError               what lasts could not be read or written
     │   ├── LimitExceeded        a block would grow past its limit
     │   ├── InvalidEdit          a value, a verb or a schema that a block cannot have
+    │   ├── LostFile             the file of the store was deleted or replaced while it is open
+    │   ├── PurgedText           a text that was purged a short time ago would be written back
     │   ├── ReadOnlyStore        the file of the store can be read and not written
     │   ├── UnknownName          nothing that is kept has this name
     │   └── WrongPath            a file or a folder that was named is not the right one
@@ -103,6 +105,27 @@ class InvalidEdit(StoreError):
     def __init__(self, sentence: str, *, kind: str = "") -> None:
         super().__init__(sentence)
         self.kind = kind
+
+
+class LostFile(StoreError):
+    """The file of the store was deleted or replaced while it is open, so that no write would last."""
+
+    log_text = "the database was deleted or replaced while it is open: start Weft again"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} was deleted or replaced while it is open, so nothing is written any more: put it back, "
+            "or start Weft again."
+        )
+
+
+class PurgedText(StoreError):
+    """A text that was purged a short time ago would be written back into a block."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This has a text that was purged a short time ago, so nothing was written: leave it out."
+        )
 
 
 class ReadOnlyStore(StoreError):

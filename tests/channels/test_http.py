@@ -490,3 +490,19 @@ async def test_health_reports_a_store_that_cannot_be_read_and_no_detail(tmp_path
         answer = await http.get("/api/health")
 
         assert (answer.status_code, answer.json()) == (503, {"status": "unavailable"})
+
+
+async def test_health_says_that_the_database_was_deleted(tmp_path: Path) -> None:
+    async with serving() as server, server.client() as http:
+        await http.post("/v1/chat/completions", json=CHAT)
+        assert (await http.get("/api/health")).json() == {"status": "ok"}
+        for end in ("", "-wal", "-shm"):
+            (tmp_path / f"weft.db{end}").unlink()
+
+        health = await http.get("/api/health")
+        answer = await http.post("/v1/chat/completions", json=CHAT)
+
+    reason = "the database was deleted or replaced while it is open: start Weft again"
+    assert (health.status_code, health.json()) == (503, {"status": "unavailable", "reason": reason})
+    assert answer.status_code >= 500
+    assert not (tmp_path / "weft.db").exists(), "nothing is written into a new file"

@@ -148,10 +148,16 @@ def test_an_audit_names_what_is_wrong_and_the_command_that_mends_it(memory: Call
     assert memory("show", "notes").stdout == f"deploy key: {'█' * len(key)}\n\n{line}\n"
 
 
+async def _backup(home: Path) -> None:
+    async with await weft.open(home / "weft.db") as store:
+        await store.backup(home / "copy.db")
+
+
 def test_purging_asks_first_and_takes_any_text_from_standard_input(
     memory: Callable[..., Done], tmp_path: Path
 ) -> None:
     memory("edit", "notes", "call 555-1234 now")
+    asyncio.run(_backup(tmp_path))
     asked = memory("purge", "-")
     done = subprocess.run(
         [sys.executable, "-m", "weft", "memory", "purge", "-", "--yes"],
@@ -165,7 +171,10 @@ def test_purging_asks_first_and_takes_any_text_from_standard_input(
 
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "cannot be taken back: add --yes" in asked.stderr
-    assert (done.returncode, done.stdout) == (0, "It was overwritten in 1 place.\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith("It was overwritten in 1 place.\n")
+    for place in ("backups (the newest is ", "weft export", "session files", "logs", "workspace"):
+        assert place in done.stdout, "the answer names what it does not cover"
     assert b"555-1234" not in (tmp_path / "weft.db").read_bytes()
 
 

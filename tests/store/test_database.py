@@ -314,3 +314,33 @@ async def test_a_read_that_nobody_waits_for_is_stopped_and_others_of_its_moment_
     assert reading.cancelled()
     assert await asyncio.wait_for(_links(database), 30) == 0
     await asyncio.wait_for(database.close(), 30)
+
+
+@pytest.mark.parametrize("name", ["weft.db", "weft.db-wal"])
+@pytest.mark.parametrize("is_replaced", [True, False])
+async def test_a_file_that_was_deleted_or_replaced_is_noticed_before_the_next_write_is_acknowledged(
+    tmp_path: Path, name: str, is_replaced: bool
+) -> None:
+    path = tmp_path / "weft.db"
+    database = Database(str(path))
+    await _link(database, "before")
+
+    (tmp_path / name).rename(tmp_path / "away")
+    if is_replaced:
+        shutil.copy(tmp_path / "away", tmp_path / name)
+    for sender in ("after", "again"):
+        with pytest.raises(weft.StoreError, match=r"was deleted or replaced .* start Weft again"):
+            await _link(database, sender)
+    (tmp_path / "away").replace(tmp_path / name)
+    await _link(database, "back")
+
+    assert await _links(database) == 2, "only what was acknowledged is there"
+    await database.close()
+
+
+async def test_a_file_that_is_deleted_during_a_write_is_noticed_too(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "weft.db"))
+
+    with pytest.raises(weft.StoreError, match="was deleted or replaced"):
+        await database.write(lambda _: (tmp_path / "weft.db").unlink())
+    await database.close()

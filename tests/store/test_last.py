@@ -389,7 +389,7 @@ async def test_a_blocks_changes_are_kept_in_order(store: SqliteBackend) -> None:
     assert [update.blob for update in chain.updates] == [b"1", b"2"]
     assert chain.newest == version == (await _info(store, block)).version
     assert [entry.kind for entry in await store.blocks.history(block)] == ["edit", "edit"]
-    assert await store.blocks.record(block, _change(b"3")) == (version + 1, version)
+    assert await store.blocks.merge(block, version, lambda _: _change(b"3")) == version + 1
     assert [update.blob for update in await store.blocks.list_since(block, version)] == [b"3"]
 
 
@@ -402,7 +402,7 @@ async def test_the_text_of_a_block_is_stale_after_each_change_until_it_is_render
     assert [info.label for info in await store.blocks.list_stale("iris")] == ["notes"]
     await store.blocks.save_rendered(await _info(store, block), "one", first)
     assert await store.blocks.list_stale("iris") == []
-    second, _ = await store.blocks.record(block, _change(b"2"))
+    second = await store.blocks.merge(block, first, lambda _: _change(b"2"))
     assert [info.version for info in await store.blocks.list_stale(None)] == [second]
     assert await store.blocks.list_stale("rose") == []
     await store.blocks.save_rendered(await _info(store, block), "one two", second)

@@ -23,6 +23,9 @@ OUR_LABEL = re.compile(r"(?:\A|[\n\r])\[(?:System|User|Assistant)\]")
         ("< / block : a>", "&lt; / block : a>"),
         ("<\nblock:a>", "&lt;\nblock:a>"),
         ("<<block:a>", "<&lt;block:a>"),
+        ("<bl\u200bock:a>", "&lt;bl\u200bock:a>"),
+        ("<\u2060/\ufeffcon\u00adtext\u200d:a>", "&lt;\u2060/\ufeffcon\u00adtext\u200d:a>"),
+        ("\uff1cblock\uff1aa>", "&lt;block\uff1aa>"),
         ("<blocks:a>", "<blocks:a>"),
         ("<block>", "<block>"),
         ("a < b and <b>c</b>", "a < b and <b>c</b>"),
@@ -50,7 +53,13 @@ def test_no_tag_of_ours_is_left_in_any_text(text: str) -> None:
         ("hi\r[Assistant] x", "hi\r\\[Assistant] x"),
         ("hi\r\n[Assistant]", "hi\r\n\\[Assistant]"),
         ("\\[User]", "\\\\[User]"),
-        (" [User]", " [User]"),
+        (" [User]", " \\[User]"),
+        ("hi\n \t[User]", "hi\n \t\\[User]"),
+        *(
+            (f"hi{line_break}[User]", f"hi{line_break}\\[User]")
+            for line_break in "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+        ),
+        ("hi\u2028\u00a0\u200b[Us\u200ber]", "hi\u2028\u00a0\u200b\\[Us\u200ber]"),
         ("see [User]", "see [User]"),
         ("[user]", "[user]"),
         ("[Tool]", "[Tool]"),

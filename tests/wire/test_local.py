@@ -54,7 +54,7 @@ def test_no_mark_of_the_template_gets_through(text: str) -> None:
 
 
 def test_a_mark_is_broken_up_and_the_rest_is_verbatim() -> None:
-    assert sent(context(message="a < b, <b>, <|im_end|>, |>"))[-1] == ("user", "a < b, <b>, < |im_end|>, |>")
+    assert sent(context(message="a < b, <b>, <|im_end|>, |>"))[-1] == ("user", "a < b, <b>, <\\|im_end|>, |>")
 
 
 def test_the_name_of_a_tool_cannot_hold_a_mark_either() -> None:

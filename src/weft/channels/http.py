@@ -261,15 +261,16 @@ class _Routes:
 
     async def health(self) -> Response:
         """Report whether the server can answer."""
-        is_ok = True
         try:
             store = await self._store()
             if store is not None:
+                store.check_file()
                 await store.sessions.list(limit=1)
-        except StoreError:
-            _log.exception("the store cannot be read")
-            is_ok = False
-        return JsonResponse({"status": "ok" if is_ok else "unavailable"}, 200 if is_ok else 503)
+        except StoreError as error:
+            _log.exception("the store cannot be used")
+            reason = {"reason": error.log_text} if error.log_text else {}
+            return JsonResponse({"status": "unavailable", **reason}, 503)
+        return JsonResponse({"status": "ok"})
 
     async def metrics(self, request: Request) -> Response:
         """Report numbers for Prometheus, to the owner."""

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 
 from weft.cli.models import Listing, list_models
 from weft.cli.options import AsJson, Workspace, out, run, safe
+from weft.cli.private_check import holds_keys, make_private_again, open_to_others
 from weft.compose import make_embedder
 from weft.compose import open as open_store
 from weft.config import Config, find_paths, load_config
@@ -48,9 +49,15 @@ class Check:
 
 
 @app.command()
-def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
+def doctor(
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Make Weft's own files private where they are not.")
+    ] = False,
+) -> None:
     """Check settings, workspace, model and terminal, with a remedy for each finding."""
-    findings = list(examine(workspace))
+    findings = list(examine(workspace, fix=fix))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     else:
@@ -62,7 +69,7 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def examine(workspace: str | None) -> Iterator[Check]:
+def examine(workspace: str | None, *, fix: bool = False) -> Iterator[Check]:
     """Look at everything; one bad finding does not hide the next."""
     file = find_paths().config_file
     try:
@@ -75,6 +82,7 @@ def examine(workspace: str | None) -> Iterator[Check]:
     yield from _recipe(config)
     yield from _workspace(config)
     yield from _store(config)
+    yield from _private(config, fix=fix)
     yield from _model(config)
     yield from _extras(config)
     yield from _terminal()
@@ -143,15 +151,41 @@ def _store(config: Config) -> Iterator[Check]:
     if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         remedy = f"`chmod u+w {shlex.quote(str(path.parent))} {shlex.quote(str(path))}`"
         yield Check("bad", f"{path} cannot be written to: it is read, and nothing new is kept", remedy)
-    if path.stat().st_mode & 0o077:
-        yield Check(
-            "note", f"others on this machine may read {path}", f"`chmod 600 {shlex.quote(str(path))}`"
-        )
     for trouble in troubles:
         yield Check("bad", f"{path} is damaged: {trouble}", "`weft restore PATH` puts a backup in its place")
     if not troubles:
         yield Check("ok", f"{path} is whole ({path.stat().st_size / 1_000_000:.1f} MB)")
     yield from _backup(status, datetime.now(UTC))
+
+
+def _private(config: Config, *, fix: bool) -> Iterator[Check]:
+    """Check that nobody else may read what Weft keeps."""
+    exposed = open_to_others(config.paths, _newest_backup(config))
+    failed = make_private_again(exposed) if fix else exposed
+    for path in exposed:
+        if path not in failed:
+            yield Check("ok", f"{path} is for its owner alone now")
+            continue
+        mode = "700" if path.is_dir() else "600"
+        remedy = f"`weft doctor --fix`, or `chmod {mode} {shlex.quote(str(path))}`"
+        has_keys = path == config.paths.config_file and holds_keys(path)
+        what = f"others on this machine may read {path}" + (", with your keys in it" if has_keys else "")
+        yield Check("bad" if has_keys else "note", what, remedy)
+    if not exposed and config.paths.data_dir.is_dir():
+        yield Check("ok", "Weft's files are for their owner alone")
+
+
+def _newest_backup(config: Config) -> str:
+    async def find() -> str:
+        async with await open_store(config.paths.database) as store:
+            return (await store.backup_status()).path
+
+    if not config.paths.database.exists():
+        return ""
+    try:
+        return run(find())
+    except WeftError:
+        return ""
 
 
 def _backup(status: BackupStatus, now: datetime) -> Iterator[Check]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from weft.errors import ConfigError
+from weft.private_files import write_private
 
 
 def edited(text: str) -> str:
@@ -20,7 +21,7 @@ def edited(text: str) -> str:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with TemporaryDirectory() as folder:
         path = Path(folder) / "block.md"
-        path.write_bytes(text.encode())
+        write_private(path, text)
         try:
             subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603 - the person's own
             edited = path.read_bytes().decode()

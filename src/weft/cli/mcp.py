@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 

@@ -28,6 +28,10 @@ from weft.types.plural import counted
 from weft.types.search import MemorySearchResult, SearchMode, SearchOptions
 from weft.types.secret import fingerprint, masked
 
+NOT_PURGED = (
+    "Not overwritten are files outside of the database: backups{newest}, folders that `weft export` wrote, "
+    "session files, logs, and your workspace. Delete or mend those that have the text."
+)
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -311,8 +315,15 @@ def purge(
     if not yes:
         typer.confirm(f"Overwrite {masked(text)!r} for good, wherever it is kept?", abort=True)
     with err.status("Overwriting"):
-        places = with_store(lambda store: store.purge(text))
+        places, backup = with_store(partial(_purge, text))
     out.print(f"It was overwritten in {places} {'place' if places == 1 else 'places'}.")
+    newest = f" (the newest is {backup})" if backup else ""
+    out.print(escape(NOT_PURGED.format(newest=newest)), soft_wrap=True)
+
+
+async def _purge(text: str, store: Store) -> tuple[int, str]:
+    places = await store.purge(text)
+    return places, (await store.backup_status()).path
 
 
 async def _secret(name: str, store: Store) -> str:

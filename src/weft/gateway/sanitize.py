@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from weft.errors import EmptyMessage
 from weft.types.escape import sendable, without_labels
 from weft.types.injection import orders_in
-
-_TOKEN = re.compile(r"([<\[])(\|\w+\|>|/?INST\])")
+from weft.types.template_tokens import without_template_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def sanitize(text: str) -> SafeText:
         EmptyMessage: nothing is left to answer.
     """
     cleaned = clean(text)
-    escaped = _TOKEN.sub(lambda match: f"{match[1]}\\{match[2]}", without_labels(cleaned.text))
+    escaped = without_template_tokens(without_labels(cleaned.text))
     notes = cleaned.notes
     if orders := orders_in(escaped):
         notes = (*notes, f"The message {orders}.")

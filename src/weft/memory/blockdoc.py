@@ -17,6 +17,7 @@ from weft.memory.events import BlockChanged, Subscription
 from weft.memory.loro_adapter import (
     covers,
     guarded,
+    holds,
     masked,
     pack,
     point_without,
@@ -29,6 +30,7 @@ from weft.memory.loro_adapter import (
 )
 from weft.memory.rebase import apply_steps, rebase
 from weft.store.blocks import Chain, Update
+from weft.types.redaction import Redaction
 from weft.types.schema import BlockSchema
 
 _log = logging.getLogger(__name__)
@@ -156,18 +158,23 @@ class BlockDoc(Containers):
         with self._loro("read at an earlier version"):
             return self._like(self._doc.fork_at(Frontiers.decode(frontiers)))
 
-    def without(self, text: str) -> BlockDoc | None:
+    def without(self, redaction: Redaction) -> BlockDoc | None:
         """Return the same document with a text redacted in all of its changes, or None if it is in none."""
         self.commit()
         with self._loro("rewritten"):
-            doc = masked(self._doc, text)
+            doc = masked(self._doc, redaction)
         return None if doc is None else self._like(doc)
 
-    def rebuilt(self) -> BlockDoc:
-        """Return a document with the same content and no history."""
+    def holds(self, redaction: Redaction) -> bool:
+        """Check whether a text is in the content, whether the schema shows it or not."""
+        with self._loro("read"):
+            return holds(self._doc, redaction)
+
+    def rebuilt(self, redaction: Redaction) -> BlockDoc:
+        """Return a document with the same content, a text covered in it, and no history."""
         self.commit()
         with self._loro("rebuilt"):
-            return self._like(rebuilt(self._doc))
+            return self._like(rebuilt(self._doc, redaction))
 
     def _like(self, doc: LoroDoc) -> BlockDoc:
         return BlockDoc(schema=self.schema, label=self.label, char_limit=self.char_limit, doc=doc)

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 from weakref import WeakValueDictionary
 
-from weft.errors import StoreError, WeftError
+from weft.errors import PurgedText, StoreError, WeftError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.history import redoable, undoable
 from weft.memory.schemas.registry import render_block
 from weft.store.blocks import BlockRows, Change, Moment, Update
 from weft.types.memory import BlockInfo
+from weft.types.purge_guard import PurgeGuard, purged_texts
 from weft.types.schema import schema_from_dict
 
 T = TypeVar("T")
@@ -211,9 +212,21 @@ class BlockCache:
                 return
             blob = block.doc.export_since(block.saved)
         change = Change(blob=blob, before=block.saved_at, after=saved_at, author=author)
-        seq, previous = await self._rows.record(block.block_id, change)
+        overtaken: list[bool] = []
+
+        def merge(moment: Moment) -> Change:
+            overtaken.append(bool(moment.others))
+            if (guards := moment.guards()) and _writes_back(block.doc, change, guards):
+                raise PurgedText
+            return change
+
+        try:
+            seq = await self._rows.merge(block.block_id, block.seq, merge)
+        except PurgedText:
+            await self._reload(block, edits_since=None)
+            raise
         block.saved, block.saved_at = saved, saved_at
-        if previous == block.seq:
+        if not overtaken[-1]:
             block.seq, block.unfolded = seq, block.unfolded + 1
             await self._compact(block)
         else:
@@ -340,9 +353,13 @@ class _Attempt(Generic[T]):
 
     def _edit(self, moment: Moment) -> None:
         block, more = self._block, dict[str, Any]()
+        guards = moment.guards()
+        before = purged_texts(block.doc.values(), guards) if guards else None
         try:
             result, more = self._work(moment)
             self.results.append(result)
+            if before is not None and purged_texts(block.doc.values(), guards) - before:
+                raise PurgedText
         except WeftError as error:  # raised after the transaction: other writes share it
             self.error = error
         self.saved = block.doc.version(), block.doc.frontiers()
@@ -351,6 +368,12 @@ class _Attempt(Generic[T]):
             self._change = Change(
                 blob=blob, before=block.saved_at, after=self.saved[1], author=self._author, **more
             )
+
+
+def _writes_back(doc: BlockDoc, change: Change, guards: Sequence[PurgeGuard]) -> bool:
+    """Check whether a change adds a text that was purged; an old copy of a block may still have it."""
+    before, after = (purged_texts(doc.at(point).values(), guards) for point in (change.before, change.after))
+    return bool(after - before)
 
 
 def _is_newer(info: BlockInfo, known: BlockInfo) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from struct import Struct
 from typing import Any, Literal
+from urllib.parse import quote, unquote
 
 from loro import (
     ID,
@@ -24,9 +25,15 @@ from loro import (
 
 from weft.errors import StoreError
 from weft.memory.rebase import Step
+from weft.types.redaction import Redaction
 
 _PEER = Struct(">QI")
-_COVER = "█"
+_OWN_PARTS = frozenset(
+    {"cid", "root-text", "root-fields", "root-items", "root-entries", "root-list", "root-counter"}
+    | {"root-section", "section", "text", "fields", "items", "entries", "list", "counter"}
+    | {"Text", "Map", "List", "MovableList", "Counter", "Tree"}
+)
+"""Parts of a container's name that are ours; the others are names of fields and sections."""
 
 
 @contextmanager
@@ -152,20 +159,19 @@ def _step(delta: TextDelta) -> Step:
     return -delta.delete if isinstance(delta, TextDelta.Delete) else 0
 
 
-def masked(doc: LoroDoc, text: str) -> LoroDoc | None:
+def masked(doc: LoroDoc, redaction: Redaction) -> LoroDoc | None:
     """Redact a text in every change of a document. Returns None if no change has it.
 
-    The number of characters stays the same, so that the offsets of later changes still fit.
+    The number of characters stays the same, so that the offsets of later changes still fit. The names of
+    fields and sections get the mark, as they do in the schema.
     """
     data = json.loads(doc.export_json_updates(VersionVector(), doc.oplog_vv))
     is_there = False
     for change in data["changes"]:
         for operation in change["ops"]:
-            content = operation["content"]
-            written = {key: content[key] for key in ("text", "value", "key") if key in content}
-            if mentions(written, text):
-                content.update(_covered(written, text))
-                is_there = True
+            before = json.dumps(operation)
+            _cover(operation, redaction)
+            is_there = is_there or json.dumps(operation) != before
     if not is_there:
         return None
     rewritten = LoroDoc()
@@ -173,28 +179,43 @@ def masked(doc: LoroDoc, text: str) -> LoroDoc | None:
     return rewritten
 
 
-def _covered(value: Any, text: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(text, _COVER * len(text))
-    if isinstance(value, list):
-        return [_covered(item, text) for item in value]
-    if isinstance(value, dict):
-        return {_covered(key, text): _covered(item, text) for key, item in value.items()}
-    return value
+def _cover(operation: dict[str, Any], redaction: Redaction) -> None:
+    content = operation["content"]
+    if "key" in content:
+        content["key"] = redaction.in_text(content["key"])
+    if content["type"] != "counter":
+        content.update({key: redaction.covered(content[key]) for key in ("text", "value") if key in content})
+    operation["container"] = ":".join(
+        part if part in _OWN_PARTS else quote(redaction.in_text(unquote(part)), safe="")
+        for part in operation["container"].split(":")
+    )
 
 
-def rebuilt(doc: LoroDoc) -> LoroDoc:
-    """Return a document with the same content and no history."""
+def holds(doc: LoroDoc, redaction: Redaction) -> bool:
+    """Check whether a text is in a document's content, or in the name of a field or a section."""
+    content: Any = doc.get_deep_value()
+    names = (part for name in content for part in name.split(":") if part not in _OWN_PARTS)
+    return redaction.is_in(list(content.values())) or any(redaction.is_in(unquote(name)) for name in names)
+
+
+def rebuilt(doc: LoroDoc, redaction: Redaction) -> LoroDoc:
+    """Return a document with the same content, a text covered in it, and no history.
+
+    Loro stores a long text in pieces, and the text may be in two of them.
+    """
+    plain = _without_history(doc)
+    content: Any = plain.get_deep_value()
+    for name, value in content.items():
+        if isinstance(value, str) and redaction.is_in(value):
+            text = plain.get_text(name)
+            text.delete(0, text.len_unicode)
+            text.insert(0, redaction.covered(value))
+    plain.commit()
+    return _without_history(plain)
+
+
+def _without_history(doc: LoroDoc) -> LoroDoc:
     fresh = LoroDoc()
     fresh.apply_diff(doc.diff(fresh.oplog_frontiers, doc.oplog_frontiers))
     fresh.commit()
     return fresh
-
-
-def mentions(value: Any, text: str) -> bool:
-    """Check whether a text is anywhere in a value."""
-    if isinstance(value, str):
-        return text in value
-    if isinstance(value, dict):
-        return any(mentions(part, text) for pair in value.items() for part in pair)
-    return isinstance(value, list) and any(mentions(item, text) for item in value)

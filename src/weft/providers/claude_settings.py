@@ -17,6 +17,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from weft.private_files import make_private_folder
+
 _log = logging.getLogger(__name__)
 
 SETTINGS_FILE = Path(".claude") / "settings.local.json"
@@ -63,7 +65,7 @@ def _begin(path: Path, servers: Servers) -> _Loan | None:
         loan = _loans.get(path)
         if loan is None:
             is_new = not path.parent.exists()
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             loan = _Loan(before=_read(path), is_new_folder=is_new)
         loan.written = _write(path, _merged(_read(path), servers))
     except (OSError, ValueError, RecursionError) as error:

@@ -87,6 +87,9 @@ class Lasting(Protocol):
     auth: Auth
     activity: Activity
 
+    def check_file(self) -> None:
+        """Raise LostFile if the file of the store was deleted or replaced since it was opened."""
+
     async def check(self) -> list[str]:
         """Return the problems of the database; none, if all is well."""
 
@@ -130,6 +133,9 @@ class Backend(Lasting, Protocol):
 
     async def list_remembered(self) -> Sequence[Remembered]:
         """Return all blocks, facts, notes and summaries of everyone, for an audit."""
+
+    async def begin_purge(self, text: str) -> None:
+        """Guard a text: from now on no writer, in whatever process, can store it again for a day."""
 
     async def purge(self, text: str, blocks: Sequence[MaskedBlock]) -> int:
         """Overwrite a text everywhere, and replace the blocks. Returns the number of places.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from weft.types.memory import BlockInfo, BlockVersion, Permission, RenderedBlock, Share, SharedBlock
+from weft.types.purge_guard import PurgeGuard
 
 
 class Update(NamedTuple):
@@ -63,6 +64,7 @@ class Moment:
     others: Sequence[Update]
     history: Callable[[], Sequence[BlockVersion]]
     states: Callable[[int], tuple[bytes, bytes] | None]
+    guards: Callable[[], Sequence[PurgeGuard]]
 
 
 Merge = Callable[[Moment], Change | None]
@@ -115,9 +117,6 @@ class BlockRows(Protocol):
 
     async def list_since(self, block_id: str, seq: int) -> Sequence[Update]:
         """Return the changes after the one with this number."""
-
-    async def record(self, block_id: str, change: Change) -> tuple[int, int]:
-        """Store a change as it is. Returns its number, and that of the change before it."""
 
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
         """Store a change that `merge` makes on top of all others, under the lock. Returns its number."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from weft.errors import ToolError
+from weft.private_files import make_private_folder
 from weft.tools.base import Tool
 from weft.tools.builtin import SOURCE
 from weft.tools.function import tool_from
@@ -199,7 +200,7 @@ def _is_secret(name: str) -> bool:
 def _write(place: Path, content: str) -> None:
     """Replace a file in one step. It keeps its permissions."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(place.parent)
         mode = place.stat().st_mode if place.exists() else None
         with NamedTemporaryFile("wb", dir=place.parent, delete=False) as file:
             file.write(content.encode("utf-8", "replace"))

@@ -2,7 +2,8 @@
 
 Two kinds of marks are ours: tags (`<block:...>`, `<context:...>`) inside a request, and role labels
 (`[System]`, `[User]`, `[Assistant]`) in the flat text. Neither is parsed here: whatever would be read as one
-is made harmless, and all other text stays as it is. Recipes without tags need no escaping of tags.
+is made harmless, also with invisible characters in it or behind spaces, and all other text stays as it is.
+Recipes without tags need no escaping of tags. `template_tokens.py` has the marks of models.
 """
 
 from __future__ import annotations
@@ -10,14 +11,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from weft.types.invisible import INVISIBLE, LINE_BREAKS
+
 TAG_NAMES = ("block", "context")
 
-_NAMES = "|".join(TAG_NAMES)
 # Possessive, so that a long run of spaces behind a `<` costs no more than its length.
-_TAG = re.compile(rf"<(?=\s*+/?+\s*+(?:{_NAMES})\s*+:)", re.IGNORECASE)
-_TAG_START = re.compile(rf"<\s*+/?+\s*+(?:{_NAMES})?+\s*+\Z", re.IGNORECASE)
-_LABEL = re.compile(r"(\A|[\n\r])(\\*\[(?:System|User|Assistant)\])")
-_LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
+_UNSEEN = f"[{INVISIBLE}]*+"
+_GAP = rf"[\s{INVISIBLE}]*+"
+
+
+def _spelled(word: str) -> str:
+    """Return a pattern for a word with invisible characters anywhere in it."""
+    return _UNSEEN.join(word)
+
+
+_NAMES = "|".join(map(_spelled, TAG_NAMES))
+_OPEN = "[<\uff1c\ufe64]"
+_TAG = re.compile(rf"{_OPEN}(?={_GAP}[/\uff0f]?+{_GAP}(?:{_NAMES}){_GAP}[:\uff1a])", re.IGNORECASE)
+_TAG_START = re.compile(
+    rf"{_OPEN}[\s/\uff0f{INVISIBLE}{''.join(sorted(set(''.join(TAG_NAMES))))}]*+\Z", re.IGNORECASE
+)
+_LABELS = "|".join(map(_spelled, ("System", "User", "Assistant")))
+_INDENT = rf"(?:(?![{LINE_BREAKS}])[\s{INVISIBLE}])*+"
+_LABEL = re.compile(
+    rf"((?:\A|[{LINE_BREAKS}]){_INDENT})(\\*[\[\uff3b]{_UNSEEN}(?:{_LABELS}){_UNSEEN}[\]\uff3d])"
+)
+_LINE_BREAKS = re.compile(rf"[{LINE_BREAKS}]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e"
@@ -30,7 +49,7 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
-    return _TAG.sub("&lt;", text) if "<" in text else text
+    return _TAG.sub("&lt;", text)
 
 
 def joined(joint: str, texts: Iterable[str]) -> str:

@@ -1,12 +1,11 @@
 """The format of the embedded model: chat messages in three roles, without marks of its template.
 
-The template is applied to the text of the messages, so a mark such as `<|im_start|>` inside a message
-would begin a new one. The marks of the common templates are broken up here, where the format is known.
+The template is applied to the text of the messages, so a token such as `<|im_start|>` inside a message
+would begin a new one. `types/template_tokens.py` makes such tokens plain text.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,9 +15,9 @@ from weft.types.context import Context
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.reply import Reply
+from weft.types.template_tokens import without_template_tokens
 from weft.wire import openai
 
-_MARK = re.compile(r"<(?=\||/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
 _ROLES = frozenset({"system", "user", "assistant"})
 
 
@@ -58,5 +57,5 @@ def _message(message: Message) -> dict[str, str]:
     role, text = message.role, message.content
     if role == "tool":
         text = f"Result of {message.tool_name or 'a tool'}: {text}"
-    content = _MARK.sub(r"\g<0> ", sendable(text)[0])
+    content = without_template_tokens(sendable(text)[0])
     return {"role": role if role in _ROLES else "user", "content": content}

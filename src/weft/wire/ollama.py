@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.types.message import Message
 from weft.types.reply import Reply
+from weft.types.template_tokens import data_without_template_tokens
 from weft.wire.check import Check, has_text
 from weft.wire.openai import call_from
 from weft.wire.vendor import Assembler, Rule, Vendor, WireRequest, picture, text_of, usage_of
@@ -16,19 +17,22 @@ _STOPS = {"stop": "end", "length": "max_tokens"}
 
 
 def _to_wire(request: WireRequest) -> dict[str, Any]:
-    """Write the request. Without `num_ctx` the server would cut the prompt in silence."""
+    """Write the request. Without `num_ctx` the server would cut the prompt in silence.
+
+    The server writes all of it as one text by the model's template, so no text may have a token of one.
+    """
     options: dict[str, Any] = {"num_ctx": request.window}
     if request.max_output_tokens:
         options["num_predict"] = request.max_output_tokens
     system = [{"role": "system", "content": text} for text in request.system_texts]
     payload: dict[str, Any] = {
         "model": request.model,
-        "messages": [*system, *map(_message, request.messages)],
+        "messages": data_without_template_tokens([*system, *map(_message, request.messages)]),
         "stream": request.stream,
         "options": options,
     }
     if request.tools:
-        payload["tools"] = [tool.to_json_dict() for tool in request.tools]
+        payload["tools"] = data_without_template_tokens([tool.to_json_dict() for tool in request.tools])
     return payload
 
 

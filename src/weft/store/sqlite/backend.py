@@ -18,7 +18,7 @@ from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
 from weft.store.sqlite.people import SqlitePeople
-from weft.store.sqlite.purge import purge
+from weft.store.sqlite.purge import begin_purge, purge
 from weft.store.sqlite.remembered import ALL_REMEMBERED
 from weft.store.sqlite.schema import Table
 from weft.store.sqlite.search import SqliteSearch
@@ -55,6 +55,9 @@ class SqliteBackend(SqliteBackups, Backend):
         self.activity = SqliteActivity(self.database)
         self.auth = SqliteAuth(self.database)
 
+    def check_file(self) -> None:
+        self.database.file.check()
+
     async def check(self) -> list[str]:
         return await self._read(problems)
 
@@ -66,6 +69,9 @@ class SqliteBackend(SqliteBackups, Backend):
 
     async def list_remembered(self) -> list[Remembered]:
         return await self._fetch(Remembered, ALL_REMEMBERED)
+
+    async def begin_purge(self, text: str) -> None:
+        await self._write(lambda db: begin_purge(db, self.database.tables, text))
 
     async def purge(self, text: str, blocks: Sequence[MaskedBlock]) -> int:
         places = await self._write(lambda db: purge(db, self.database.tables, text, blocks))

@@ -18,6 +18,7 @@ import apsw
 from weft.errors import InvalidEdit, StoreError
 from weft.store.blocks import Chain, Change, Merge, Moment, Update
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.guard import list_guards
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import fetch, new_id, storable
 from weft.types.codec import dump_json
@@ -147,13 +148,6 @@ class SqliteBlocks(Repository):
     async def list_since(self, block_id: str, seq: int) -> builtins.list[Update]:
         return await self._read(lambda db: _since(db, block_id, seq))
 
-    async def record(self, block_id: str, change: Change) -> tuple[int, int]:
-        def work(db: apsw.Connection) -> tuple[int, int]:
-            before = _version(db, block_id)
-            return _record(db, block_id, change), before
-
-        return await self._write(work)
-
     async def merge(self, block_id: str, since: int, merge: Merge) -> int:
         def work(db: apsw.Connection) -> int:
             version = _version(db, block_id)
@@ -161,6 +155,7 @@ class SqliteBlocks(Repository):
                 others=_since(db, block_id, since),
                 history=lambda: _history(db, block_id),
                 states=lambda seq: _states(db, block_id, seq),
+                guards=lambda: list_guards(db),
             )
             change = merge(moment)
             return version if change is None else _record(db, block_id, change)

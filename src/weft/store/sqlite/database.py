@@ -28,7 +28,9 @@ import apsw
 
 from weft.errors import ReadOnlyStore, StoreError, WeftError
 from weft.private_files import make_private_folder, private_opener
+from weft.store.sqlite.guard import guarded
 from weft.store.sqlite.migrations import migrate
+from weft.store.sqlite.open_file import OpenFile
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.schema import Table
 from weft.store.sqlite.tables import TABLES
@@ -87,6 +89,8 @@ class Database:
         with translated(path):
             self._writer, self.uri = _open(path)
             migrate(self._writer, path, tables)
+        self.file = OpenFile(path)
+        self._guarded = self._writer
         self.is_read_only = self._writer.readonly("main")
         if self.is_read_only:
             _log.warning("%s cannot be written to: it is read, and nothing new is kept.", path)
@@ -133,6 +137,7 @@ class Database:
             await asyncio.to_thread(self._compact_now)
 
     def _compact_now(self) -> None:
+        self.file.check()
         with translated(self.path), closing(connect(self.path)) as connection:
             connection.execute("vacuum")
             busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone() or (0,)
@@ -209,20 +214,23 @@ class Database:
     def _transaction(
         self, group: list[_Job[Any]], run: Callable[[list[_Job[Any]]], list[_Outcome]]
     ) -> list[_Outcome]:
+        self.file.check()  # before: a new file would read our `-wal`
         with translated(self.path):
             try:
                 self._writer.execute("begin immediate")
+                self._guarded = guarded(self._writer)
                 outcomes = run(group)
                 self._writer.execute("commit")
             finally:
                 if self._writer.in_transaction:
                     self._writer.execute("rollback")
+        self.file.check()  # and after: what is acknowledged is in the file that the path names
         return outcomes
 
     def _together(self, group: list[_Job[Any]]) -> list[_Outcome]:
         """Run jobs without a savepoint for each: the full-text index is written out at every savepoint."""
         try:
-            return [(job.work(self._writer), None) for job in group]
+            return [(job.work(self._guarded), None) for job in group]
         except Exception as error:
             raise _JobFailed from error
 
@@ -231,7 +239,7 @@ class Database:
 
     def _attempt(self, job: _Job[Any]) -> _Outcome:
         self._writer.execute("savepoint job")
-        result, error = self._outcome(job, self._writer)
+        result, error = self._outcome(job, self._guarded)
         if error is not None:
             if not self._writer.in_transaction:
                 raise error

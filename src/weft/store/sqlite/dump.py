@@ -31,7 +31,7 @@ from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.schema import schema_from_dict
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 
 

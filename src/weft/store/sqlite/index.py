@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import apsw
 
+from weft.store.sqlite.guard import without_purged
 from weft.store.sqlite.rows import stamp
 from weft.types.message import Message
 from weft.types.tokenize import is_unspaced, pairs, words
@@ -49,7 +50,7 @@ def index_text(
     scope = " ".join(scope_word(name) for name in names if name)
     db.execute(
         "insert into items_fts(rowid, text, scope) values(?, ?, ?)",
-        (db.last_insert_rowid(), indexable(text), scope),
+        (db.last_insert_rowid(), indexable(without_purged(db, text)), scope),
     )
 
 

@@ -16,7 +16,8 @@ import apsw
 from weft.store.rules import DENIAL_SECONDS, MAIL_SECONDS
 from weft.store.sqlite import streams
 from weft.store.sqlite.database import Repository
-from weft.store.sqlite.rows import new_id, record, storable
+from weft.store.sqlite.guard import forget_old_guards
+from weft.store.sqlite.rows import new_id, next_seq, record, storable
 from weft.types.codec import dump_json
 from weft.types.delivery import Delivery, Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
@@ -51,9 +52,7 @@ class SqliteMailbox(Repository):
         await self._write(lambda db: answer(db, inbox_id, text))
 
     async def list_waiting(self) -> list[Waiting]:
-        rows = await self._rows(
-            f"select id, {_INBOUND} from inbox where state = 'new' order by created_at, id"
-        )
+        rows = await self._rows(f"select id, {_INBOUND} from inbox where state = 'new' order by seq")
         names = _INBOUND.split(", ")
         return [Waiting(id=inbox_id, message=record(Inbound, names, row)) for inbox_id, *row in rows]
 
@@ -76,11 +75,11 @@ class SqliteMailbox(Repository):
             rows: Sequence[Any] = db.execute(
                 f"select {_DELIVERY} from outbox where state = 'pending' and next_at <= ?1 "
                 "and channel in (select value from json_each(?2)) "
-                "and not exists(select 1 from outbox as earlier where earlier.id < outbox.id "
+                "and not exists(select 1 from outbox as earlier where earlier.seq < outbox.seq "
                 "and earlier.state = 'pending' and earlier.channel = outbox.channel "
                 "and earlier.conversation = outbox.conversation) "
                 "and json_array(channel, conversation) not in (select value from json_each(?3)) "
-                "order by created_at, id limit 100",
+                "order by seq limit 100",
                 (now, among, elsewhere),
             ).fetchall()
             for row in rows:
@@ -113,13 +112,14 @@ class SqliteMailbox(Repository):
             db.execute("delete from inbox where state = 'done' and ended_at < ?", (now - MAIL_SECONDS,))
             db.execute("delete from outbox where state = 'sent' and sent_at < ?", (now - MAIL_SECONDS,))
             db.execute("delete from denials where at < ?", (now - DENIAL_SECONDS,))
+            forget_old_guards(db, now)
 
         await self._write(work)
 
     async def fail_interrupted(self, channels: Collection[str], *, note: str = "") -> list[Delivery]:
         def work(db: apsw.Connection) -> list[Delivery]:
             where = "state = 'sending' and channel in (select value from json_each(?))"
-            query = f"select {_DELIVERY} from outbox where {where}"
+            query = f"select {_DELIVERY} from outbox where {where} order by seq"
             among = (json.dumps(sorted(channels)),)
             rows: Sequence[Any] = db.execute(query, among).fetchall()
             db.execute(f"update outbox set state = 'failed' where {where}", among)
@@ -141,8 +141,8 @@ def receive(db: apsw.Connection, message: Inbound) -> str | None:
     inbox_id = new_id()
     texts = [storable(getattr(message, name)) for name in _INBOUND.split(", ")[:-1]]
     db.execute(
-        f"insert or ignore into inbox(id, {_INBOUND}, state, created_at) "
-        "values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'new', ?)",
+        f"insert or ignore into inbox(id, {_INBOUND}, state, created_at, seq) "
+        f"values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'new', ?, {next_seq('inbox')})",
         (inbox_id, *texts, dump_json(list(message.blocks)), time.time()),
     )
     return inbox_id if db.changes() else None
@@ -169,8 +169,8 @@ def enqueue(db: apsw.Connection, message: Outbound, *, inbox_id: str = "", task_
     """Store a message that must go out, inside a transaction."""
     now = time.time()
     db.execute(
-        "insert into outbox(id, inbox_id, task_id, channel, conversation, text, state, next_at, created_at) "
-        "values(?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+        "insert into outbox(id, inbox_id, task_id, channel, conversation, text, state, next_at, created_at, "
+        f"seq) values(?, ?, ?, ?, ?, ?, 'pending', ?, ?, {next_seq('outbox')})",
         (
             *(new_id(), inbox_id or None, task_id or None),
             *(message.channel, message.conversation, storable(message.text), now, now),

@@ -11,7 +11,7 @@ import apsw
 from weft.errors import StoreError
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import index_message
-from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_columns, message_from, storable
+from weft.store.sqlite.rows import MESSAGE_COLUMNS, mark_active, message_columns, message_from, storable
 from weft.tokens import COUNTERS, Counter, calls_json
 from weft.types.message import Message
 from weft.types.session import Entry, Fold, Tail
@@ -91,7 +91,7 @@ def append_messages(
             (session_id, seq, batch, *message_columns(message), price, chars, tokens, chars4, chars5, now),
         )
         index_message(db, db.last_insert_rowid(), message, session_id, session, now)
-    db.execute("update sessions set active_at = ? where id = ?", (now, session_id))
+    mark_active(db, session_id, now)
 
 
 def _tail(

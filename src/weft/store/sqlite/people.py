@@ -137,6 +137,6 @@ def _disagreeing(db: apsw.Connection, person: str) -> builtins.list[Fact]:
     query = (
         "select key, value, created_at, ended_at from facts where person = ?1 and ended_at is null "
         "and key in (select key from facts where person = ?1 and ended_at is null group by key "
-        "having count(distinct value) > 1) order by key, created_at desc, id desc"
+        "having count(distinct value) > 1) order by key, began_seq desc"
     )
     return fetch(db, Fact, query, person)

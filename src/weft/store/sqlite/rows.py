@@ -45,6 +45,22 @@ class _Ids:
 new_id = _Ids()
 
 
+def next_seq(table: str, *columns: str) -> str:
+    """Return SQL for the next number of a sequence, for a statement inside a transaction.
+
+    Rows are ordered by this number and not by a time, because a clock can go back.
+    """
+    newest = (f"coalesce((select max({column}) from {table}), 0)" for column in columns or ("seq",))
+    return f"(max(0, {', '.join(newest)}) + 1)"
+
+
+def mark_active(db: apsw.Connection, session_id: str, now: float) -> None:
+    """Make a session the most recently active one, inside a transaction."""
+    number = next_seq("sessions", "active_seq")
+    query = f"update sessions set active_at = ?, active_seq = {number} where id = ?"
+    db.execute(query, (now, session_id))
+
+
 def storable(text: str) -> str:
     """Return text that UTF-8 can hold: a lone surrogate becomes the replacement character."""
     return _SURROGATE.sub("\ufffd", text)

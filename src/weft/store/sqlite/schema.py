@@ -17,10 +17,12 @@ class Holds(Enum):
     """What a column holds, and so what a purge does with it."""
 
     NUMBER = "a number or a time"
-    NAME = "an id, a name, a state or a hash: no text of a person"
+    CODE = "a state, a kind, a hash or a time in words: Weft made it, and nobody's text is in it"
+    NAME = "an id or a name, perhaps from outside: a purge replaces it in the same way in all tables"
     NAMES = "JSON of such names"
     TEXT = "text of a person or a model: a purge overwrites it"
     JSON = "JSON with such text in it: a purge overwrites it there"
+    EXCERPT = "the beginning of such text, or a sentence that quotes it: a purge overwrites a beginning too"
     BLOCK = "content of a memory block: a purge replaces it with that of the masked block"
     INDEX = "words of texts that are indexed: a purge indexes the texts again"
 
@@ -92,13 +94,23 @@ def table(
 
 
 def names(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:
-    """Describe columns of ids, names, states or hashes."""
+    """Describe columns of ids and names, also those that come from outside."""
     return tuple(Column(column, sql, Holds.NAME) for column in columns)
+
+
+def codes(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:
+    """Describe columns of states, kinds, hashes and times in words."""
+    return tuple(Column(column, sql, Holds.CODE) for column in columns)
 
 
 def texts(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:
     """Describe columns of people's texts."""
     return tuple(Column(column, sql, Holds.TEXT) for column in columns)
+
+
+def excerpts(*columns: str, sql: str = "text not null") -> tuple[Column, ...]:
+    """Describe columns that hold the beginning of people's texts."""
+    return tuple(Column(column, sql, Holds.EXCERPT) for column in columns)
 
 
 def integers(*columns: str, sql: str = "integer not null") -> tuple[Column, ...]:

@@ -13,7 +13,7 @@ import apsw
 from weft.errors import StoreError
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.purge import delete_session
-from weft.store.sqlite.rows import fetch, new_id, record, storable
+from weft.store.sqlite.rows import fetch, mark_active, new_id, record, storable
 from weft.types.session import ONE_OFF, Session, SessionRule
 
 PLAIN_RULE = SessionRule()
@@ -27,7 +27,7 @@ _TITLED = f"""{_COLUMNS}, coalesce(nullif(title, ''), (
     select {_TITLE.format("content")} from messages where session_id = sessions.id and role = 'user'
     order by seq limit 1), (
     select {_TITLE.format("text")} from turns where session_id = sessions.id and text is not null
-    order by created_at limit 1), '') as title"""
+    order by seq limit 1), '') as title"""
 _BIND = "insert or replace into bindings(channel, conversation, sender, session_id) values(?, ?, ?, ?)"
 
 
@@ -72,9 +72,8 @@ class SqliteSessions(Repository):
             current = _bound(db, key)
             if current is not None and current.id != session_id:
                 _close(db, current.id)
-            db.execute(
-                "update sessions set closed_at = null, active_at = ? where id = ?", (time.time(), session_id)
-            )
+            db.execute("update sessions set closed_at = null where id = ?", (session_id,))
+            mark_active(db, session_id, time.time())
             db.execute(_BIND, (*key, session_id))
 
         await self._write(work)
@@ -112,7 +111,7 @@ class SqliteSessions(Repository):
         query = (
             f"select {_TITLED} from sessions where substr(id, 1, ?1) = ?2 "
             "and (?3 is null or channel || ':' || sender in (select value from json_each(?3))) "
-            "order by active_at desc, id desc limit ?4"
+            "order by active_seq desc, id desc limit ?4"
         )
         among = None if senders is None else json.dumps(sorted(senders))
         return await self._fetch(Session, query, len(prefix), prefix, among, limit)
@@ -192,6 +191,7 @@ def _new(
     session_id = _free_id(db, storable(wanted) or rule.id_for(*who) or new_id())
     row = (session_id, *who, agent_id, now, now, None, 0, 0)
     db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    mark_active(db, session_id, now)
     db.execute(_BIND, (*rule.key(*who), session_id))
     return record(Session, _COLUMNS.split(", "), row)
 

@@ -23,7 +23,7 @@ class SqliteSummaries(Repository):
             "select text, created_at from summaries where (channel, sender) in (select substr(value, 1, "
             "instr(value, ':') - 1), substr(value, instr(value, ':') + 1) from json_each(?)) "
             "and text not glob '([0-9]* messages, summary unavailable)' "
-            "order by created_at desc, id desc limit ?"
+            "order by id desc limit ?"
         )
 
         def work(db: apsw.Connection) -> list[Summary]:

@@ -14,7 +14,7 @@ from weft.store.rules import MOST_RESULTS, RESULT_SECONDS, is_interrupted
 from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.messages import append_messages
-from weft.store.sqlite.rows import moment, new_id, storable
+from weft.store.sqlite.rows import moment, new_id, next_seq, storable
 from weft.store.sqlite.tasks import record_task_outcome
 from weft.tokens import COUNTERS
 from weft.types.escape import sendable
@@ -46,8 +46,8 @@ class SqliteTurns(Repository):
 
         def work(db: apsw.Connection) -> None:
             db.execute(
-                "insert into turns(id, session_id, state, text, owner, created_at, inbox_id, is_known) "
-                "values(?, ?, 'running', ?, ?, ?, ?, ?)",
+                "insert into turns(id, session_id, state, text, owner, created_at, inbox_id, is_known, "
+                f"seq) values(?, ?, 'running', ?, ?, ?, ?, ?, {next_seq('turns')})",
                 row,
             )
             if inbox_id:
@@ -82,7 +82,7 @@ class SqliteTurns(Repository):
             "select turns.id, session_id, turns.text, turns.created_at, owner, "
             "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id "
             "where turns.state = 'running' and session_id = coalesce(?, session_id) "
-            "order by turns.created_at, turns.id"
+            "order by turns.seq"
         )
         steps = "select message from turn_steps where turn_id = ? order by seq"
 
@@ -138,10 +138,7 @@ class SqliteTurns(Repository):
         return await self._value(str, "select session_id from turns where id = ?", storable(turn_id))
 
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
-        query = (
-            "select id from turns where session_id = ? and receipt is not null "
-            "order by created_at desc, id desc limit ?"
-        )
+        query = "select id from turns where session_id = ? and receipt is not null order by seq desc limit ?"
         return [turn_id for (turn_id,) in await self._rows(query, session_id, limit)]
 
     async def save_result(self, session_id: str, tool: str, content: str) -> str:

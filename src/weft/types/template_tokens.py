@@ -1,0 +1,62 @@
+r"""Tokens of chat templates in texts. Pure.
+
+Ollama and the embedded model write a request as one text, by the template of the model. A token of the
+template inside of a message, such as `<|im_start|>`, would begin another message there. A backslash behind
+its first sign makes it plain text: `<\|im_start|>`. Nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from weft.types.invisible import seen
+
+_TAGS = """s bos eos pad unk mask sep cls sop eop eod eom eot gmask smask
+    start_of_turn end_of_turn start_of_image end_of_image image_soft_token begin_of_text end_of_text
+    begin_of_sentence end_of_sentence im_start im_end system user assistant
+    tools tool_call tool_calls tool_response tool_responses tool_result tool_results
+    function_call function_calls think thinking""".split()
+_BRACKETS = """TOOL_CALLS TOOL_RESULTS TOOL_CONTENT AVAILABLE_TOOLS SYSTEM_PROMPT MODEL_SETTINGS ARGS CALL_ID
+    IMG IMG_BREAK IMG_END AUDIO BEGIN_AUDIO TRANSCRIBE PREFIX MIDDLE SUFFIX THINK BOS EOS PAD UNK CLS SEP MASK
+    gMASK sMASK""".split()
+_LONGEST = 64
+
+TEMPLATE_TOKEN = re.compile(
+    rf"""
+      <(?=\|)                                           # <|im_start|> and <|turn>, whatever follows
+    | <(?=[^<>\n\\]{{1,{_LONGEST}}}\|>)                 # <turn|>
+    | <(?=/?(?i:{"|".join(_TAGS)})>)                    # <s>, </s>, <start_of_turn>
+    | <(?=(?i:unused|extra_id_|reserved_|reserved_special_token_)\d{{1,6}}>|0x[0-9A-Fa-f]{{2}}>)
+    | <(?=<\s*+/?\s*+(?i:SYS)\s*+>>)                    # <<SYS>>
+    | \[(?=/?(?:(?i:INST)|{"|".join(_BRACKETS)}|CONTROL_\d{{1,6}})\])
+    """,
+    re.VERBOSE,
+)
+"""The first sign of a token, in a text as a reader sees it."""
+
+
+def without_template_tokens(text: str) -> str:
+    """Put a backslash behind the first sign of each token of a chat template. All other text stays."""
+    visible, places = seen(text)
+    starts = [match.start() for match in TEMPLATE_TOKEN.finditer(visible)]
+    if not starts:
+        return text
+    parts, last = [], 0
+    for start in starts if places is None else (places[start] for start in starts):
+        parts += [text[last : start + 1], "\\"]
+        last = start + 1
+    return "".join((*parts, text[last:]))
+
+
+def data_without_template_tokens(value: Any) -> Any:
+    """Do the same in all texts of JSON data, keys among them."""
+    if isinstance(value, str):
+        return without_template_tokens(value)
+    if isinstance(value, dict):
+        return {
+            without_template_tokens(key): data_without_template_tokens(item) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [data_without_template_tokens(item) for item in value]
+    return value
