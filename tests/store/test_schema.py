@@ -18,6 +18,25 @@ from weft.store.sqlite.tables import TABLES
 SOURCE = Path(weft.__file__).parent / "store" / "sqlite"
 
 
+OLD_ROWS = """
+insert into facts(person, key, value, created_at, ended_at) values('owner', 'city', 'Porto', 1, 2)
+insert into facts(person, key, value, created_at) values('owner', 'city', 'Lisbon', 2)
+insert into sessions(id, channel, conversation, sender, created_at, active_at) values('new', 'a', 'b', 'c', 1, 9)
+insert into sessions(id, channel, conversation, sender, created_at, active_at) values('old', 'a', 'd', 'c', 1, 2)
+insert into turns(id, session_id, state, created_at) values('t', 'old', 'failed', 1)
+insert into inbox(id, channel, external_id, conversation, sender, name, kind, state, created_at) values('second', 'a', '', 'b', 'c', '', 'text', 'new', 2)
+insert into inbox(id, channel, external_id, conversation, sender, name, kind, state, created_at) values('first', 'a', '', 'b', 'c', '', 'text', 'new', 1)
+insert into tasks(id, sender, text, repeat, action, status, created_at) values('t', 'terminal:owner', 'swim', 'once', 'reminder', 'pending', 1)
+insert into blocks(id, agent_id, label, description, block_type, permission, schema, char_limit, pinned, created_at, updated_at) values('b', 'weft', 'notes', '', 'working', 'ReadWrite', '{"kind": "text"}', 100, 1, 1, 1)
+"""  # noqa: E501
+
+
+def _indexes(path: Path) -> set[tuple[str, str]]:
+    with closing(apsw.Connection(str(path))) as db:
+        query = "select name, sql from sqlite_schema where type = 'index' and sql is not null"
+        return {(str(name), str(sql).lower()) for name, sql in db.execute(query)}
+
+
 def _columns(path: Path) -> dict[str, list[str]]:
     """Read the columns of all tables of a file; those that SQLite keeps for a virtual table are its own."""
     db = apsw.Connection(str(path))
@@ -154,13 +173,23 @@ async def test_a_file_of_the_first_version_has_every_column_after_its_steps(tmp_
         db.execute((Path(__file__).parent / "version_1.sql").read_text("utf-8"))
         db.pragma("application_id", migrations.APPLICATION_ID)
         db.execute("insert into migrations(number, name, at) values(1, 'm001_start', 0)")
-        db.execute("insert into facts(person, key, value, created_at) values('owner', 'city', 'Lisbon', 0)")
+        for statement in OLD_ROWS.strip().splitlines():
+            db.execute(statement)
 
     async with await weft.open(path) as store:
-        assert await store.facts.get("terminal:owner", "city") == "Lisbon"
-        assert await store.memory.create_block("weft", "notes")
+        assert [fact.value for fact in await store.facts.history("terminal:owner", "city")] == [
+            "Porto",
+            "Lisbon",
+        ]
+        assert await store.facts.undo("terminal:owner", "city") == "Porto"
+        assert await store.memory.get_rendered_content("weft", "notes") == "", "an old block is the owner's"
+        assert [session.id for session in await store.sessions.list()] == ["new", "old"]
+        assert [waiting.id for waiting in await store.mailbox.list_waiting()] == ["first", "second"]
+        assert (await store.tasks.list("terminal:owner"))[0].text == "swim"
+        assert await store.turns.list("old") == []
     await _versions(tmp_path / "new.db")
     assert _columns(path) == _columns(tmp_path / "new.db")
+    assert _indexes(path) == _indexes(tmp_path / "new.db")
 
 
 async def test_a_new_file_begins_at_the_newest_version(

@@ -21,14 +21,59 @@ APPLICATION_ID = 0x77656674
 Step = Callable[[apsw.Connection], None]
 
 
-def m002_outside(db: apsw.Connection) -> None:
-    """Add what is behind a fact or a task, and the person that a token speaks for."""
-    for table in ("facts", "tasks"):
-        db.execute(f"alter table {table} add column asked_by text not null default ''")
-    db.execute("alter table auth_tokens add column person text not null default 'owner'")
+_COLUMNS_002 = {
+    "sessions": ("active_seq integer not null default 0",),
+    "facts": (
+        "began_seq integer not null default 0",
+        "ended_seq integer",
+        "asked_by text not null default ''",
+    ),
+    "tasks": ("asked_by text not null default ''",),
+    "turns": ("seq integer not null default 0",),
+    "inbox": ("seq integer not null default 0",),
+    "outbox": ("seq integer not null default 0",),
+    "purges": ("length integer", "mark text not null default ''"),
+    "auth_tokens": ("person text not null default 'owner'",),
+}
+_ORDERS_002 = {
+    "sessions": ("active_seq", "active_at"),
+    "turns": ("seq", "created_at"),
+    "inbox": ("seq", "created_at"),
+    "outbox": ("seq", "created_at"),
+}
+_INDEXES_002 = """
+    drop index facts_of; create index facts_of on facts(person, key, began_seq);
+    create index facts_began on facts(began_seq);
+    create index facts_ended on facts(ended_seq);
+    drop index inbox_open; create index inbox_open on inbox(seq) where state <> 'done';
+    create unique index inbox_order on inbox(seq);
+    create unique index outbox_order on outbox(seq);
+    create index sessions_by_activity on sessions(active_seq);
+    drop index summaries_of; create index summaries_of on summaries(channel, sender, id);
+    drop index turns_of; create index turns_of on turns(session_id, seq);
+    create unique index turns_order on turns(seq);
+"""
 
 
-STEPS: tuple[Step, ...] = (m002_outside,)
+def m002_numbers_and_origins(db: apsw.Connection) -> None:
+    """Add the numbers that order rows, and what is behind a fact, a task, a token and a purge."""
+    for table, columns in _COLUMNS_002.items():
+        for column in columns:
+            db.execute(f"alter table {table} add column {column}")
+    for table, (number, time_) in _ORDERS_002.items():
+        db.execute(
+            f"update {table} set {number} = ranked.number from (select id, row_number() "
+            f"over (order by {time_}, id) as number from {table}) as ranked where ranked.id = {table}.id"
+        )
+    # What ended because a new value came has the number of that value.
+    moments = "select created_at as moment from facts union select ended_at from facts"
+    numbers = f"select moment, row_number() over (order by moment) as number from ({moments})"
+    for number, moment in (("began_seq", "created_at"), ("ended_seq", "ended_at")):
+        db.execute(f"update facts set {number} = n.number from ({numbers}) as n where n.moment = {moment}")
+    db.execute(_INDEXES_002)
+
+
+STEPS: tuple[Step, ...] = (m002_numbers_and_origins,)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

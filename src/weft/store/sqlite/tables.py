@@ -186,8 +186,9 @@ TABLES: tuple[Table, ...] = (
         *times("ended_at", sql="real"),
         *names("inbox_id", sql="text"),
         *integers("is_known", sql="integer not null default 0"),
-        *integers("seq", sql="integer not null unique"),
+        *integers("seq", sql="integer not null default 0"),
         indexes=(
+            "create unique index turns_order on turns(seq)",
             "create index turns_of on turns(session_id, seq)",
             "create index turns_running on turns(session_id) where state = 'running'",
         ),
@@ -236,8 +237,9 @@ TABLES: tuple[Table, ...] = (
         Column("blocks", "text not null default '[]'", Holds.NAMES),
         *times("created_at"),
         *times("ended_at", sql="real"),
-        *integers("seq", sql="integer not null unique"),
+        *integers("seq", sql="integer not null default 0"),
         indexes=(
+            "create unique index inbox_order on inbox(seq)",
             "create unique index inbox_once on inbox(channel, external_id) where external_id <> ''",
             "create index inbox_open on inbox(seq) where state <> 'done'",
         ),
@@ -252,8 +254,11 @@ TABLES: tuple[Table, ...] = (
         *integers("attempts", "arrived", sql="integer not null default 0"),
         *times("next_at", "created_at"),
         *times("sent_at", sql="real"),
-        *integers("seq", sql="integer not null unique"),
-        indexes=("create index outbox_open on outbox(next_at) where state in ('pending', 'sending')",),
+        *integers("seq", sql="integer not null default 0"),
+        indexes=(
+            "create unique index outbox_order on outbox(seq)",
+            "create index outbox_open on outbox(next_at) where state in ('pending', 'sending')",
+        ),
     ),
     table("streams", *names("name", sql="text primary key"), *names("source", "origin"), *times("begun_at")),
     table(
