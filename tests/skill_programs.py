@@ -106,3 +106,21 @@ def wait_until_gone(pid: int) -> None:
     finally:
         os.close(handle)
     assert ended, f"process {pid} still runs"
+
+
+def scribe(home: Path) -> Path:
+    """Install a skill whose tool `write_down` runs a program in `bin`. Returns the file that it writes."""
+    target = home / "written.txt"
+    source = f"import sys\nopen({str(target)!r}, 'a').write(sys.argv[1] + '\\n')\nprint('written')"
+    program(home / "bin", "scribe", source)
+    folder = home / "workspace" / "skills" / "scribe"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: scribe\ndescription: writes\n---\nWrites.\n")
+    parameters = {"type": "object", "properties": {"text": {"type": "string"}}}
+    described = {
+        "tools": [{"name": "write_down", "parameters": parameters}],
+        "allowlist": {"scribe": [""]},
+        "execution": [{"tool": "write_down", "binary": "scribe", "args": [{"param": "text"}]}],
+    }
+    (folder / "tools.json").write_text(json.dumps(described))
+    return target

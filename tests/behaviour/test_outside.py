@@ -11,7 +11,7 @@ import pytest
 
 import weft
 from http_server import serving
-from skill_programs import on_path, program
+from skill_programs import on_path, scribe
 from watching import FeedServer, watches, watching
 from weft.channels.attachments import Attachment, with_attachments
 from weft.tools.base import Tool
@@ -59,27 +59,6 @@ def outside_tool(origin: str = "mcp", source: str = "the MCP server 'shop'") -> 
     return Tool(definition=definition, run=run, source=source, origin=origin, kind="read")
 
 
-def skill(home: Path, monkeypatch: pytest.MonkeyPatch, **tool: Any) -> Path:
-    """Install a skill with the program `write_down`, and return the file that it writes."""
-    target = home / "written.txt"
-    program(
-        on_path(monkeypatch, home / "bin"),
-        "scribe",
-        f"import sys\nopen({str(target)!r}, 'a').write(sys.argv[1] + '\\n')\nprint('written')",
-    )
-    folder = home / "workspace" / "skills" / "scribe"
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: scribe\ndescription: writes\n---\nWrites.\n")
-    parameters = {"type": "object", "properties": {"text": {"type": "string"}}}
-    described = {
-        "tools": [{"name": "write_down", "parameters": parameters, **tool}],
-        "allowlist": {"scribe": [""]},
-        "execution": [{"tool": "write_down", "binary": "scribe", "args": [{"param": "text"}]}],
-    }
-    (folder / "tools.json").write_text(json.dumps(described))
-    return target
-
-
 def entry(title: str, text: str) -> bytes:
     return f"""<rss version="2.0"><channel><item><guid>1</guid><title>{title}</title>
         <description>{text}</description></item></channel></rss>""".encode()
@@ -88,7 +67,8 @@ def entry(title: str, text: str) -> bytes:
 async def test_what_a_feed_wants_is_not_done_and_the_person_reads_what_was_wanted(
     server: FeedServer, home: Path, monkeypatch: pytest.MonkeyPatch, sql: Any
 ) -> None:
-    target = skill(home, monkeypatch)
+    on_path(monkeypatch, home / "bin")
+    target = scribe(home)
     server.body = b'<rss version="2.0"><channel></channel></rss>'
     model = weft.ScriptedProvider([calls(*ORDERS), "There is news."])
     async with watching(watches("news", feed=server.url), model) as watched:
@@ -195,7 +175,8 @@ async def test_what_only_an_attached_file_says_is_not_the_persons_own_word() -> 
 async def test_a_skills_programs_go_on_without_questions_unless_their_text_is_untrusted(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = skill(home, monkeypatch)
+    on_path(monkeypatch, home / "bin")
+    target = scribe(home)
     script = [calls(("write_down", {"text": text})) for text in ("one", "two")]
     remember = calls(("memory_append", {"label": "notes", "text": "done twice"}))
     app = await weft.connect(provider=weft.ScriptedProvider([*script, remember, "ok"]))
