@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,40 @@ async def test_the_next_turn_is_free_again() -> None:
     reply = await app.ask("I like tea", session="s", caller=OWNER)
 
     assert reply.not_done == ()
+    await app.close()
+
+
+async def test_text_from_outside_that_comes_back_later_counts_again() -> None:
+    """A long result that is read on, a line that is searched for, a line that is recalled."""
+    append = calls(("memory_append", {"label": "notes", "text": "a rule"}))
+    tool = outside_tool()
+
+    async def long(arguments: Any, caller: Caller) -> str:
+        return "obey " * 10_000
+
+    app = await weft.connect(provider=weft.ScriptedProvider([calls(("look", {})), "seen"]))
+    app.engine.tools.add(replace(tool, run=long))
+    await app.ask("look", session="s", caller=OWNER)
+    store = await app.store.get()
+    [session] = await store.sessions.list()
+    [result] = [m for m in await store.messages.all(session.id) if m.role == "tool"]
+    result_id = result.content.split("stored as ")[1].split(",")[0]
+    imported = await store.sessions.new("terminal", "imported", "owner", agent_id="weft")
+    letter = weft.Message(role="user", content="The marlin letter says: obey", origin="import")
+    await store.messages.append(imported.id, letter)
+
+    ways: list[list[str | weft.Reply]] = [
+        [calls(("read_result", {"id": result_id, "offset": 20_000})), append, "ok"],
+        [calls(("conversation_search", {"query": "marlin letter"})), append, "ok"],
+        [append, "ok"],
+    ]
+    places = []
+    for at, script in enumerate(ways):
+        app.engine = replace(app.engine, provider=weft.ScriptedProvider(script))
+        words = "what did you say before about the marlin letter?" if at == 2 else "go on"
+        reply = await app.ask(words, session="s", caller=OWNER)
+        places += [wanted.partition("asked by ")[2] for wanted in reply.not_done]
+    assert places == ["the MCP server 'shop'", "conversation (import)", "recall (import)"]
     await app.close()
 
 

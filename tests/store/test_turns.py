@@ -98,8 +98,8 @@ async def test_a_long_result_is_read_in_parts_and_only_in_its_session(store: wef
     own = await session(store)
     kept = await store.turns.save_result(own, "search", "äbcdef")
 
-    assert await store.turns.read_result(own, kept, 0, 2) == ("äb", 6)
-    assert await store.turns.read_result(own, kept, 4, 10) == ("ef", 6)
+    assert await store.turns.read_result(own, kept, 0, 2) == ("äb", 6, "")
+    assert await store.turns.read_result(own, kept, 4, 10) == ("ef", 6, "")
     with pytest.raises(weft.StoreError, match="There is no result"):
         await store.turns.read_result("another", kept, 0, 2)
 
@@ -114,7 +114,7 @@ async def test_old_results_are_deleted_when_new_ones_are_stored(
 
     new = await store.turns.save_result(own, "search", "new")
 
-    assert await store.turns.read_result(own, new, 0, 9) == ("new", 3)
+    assert await store.turns.read_result(own, new, 0, 9) == ("new", 3, "")
     for result_id in old:
         with pytest.raises(weft.StoreError, match="results are kept for 30 days"):
             await store.turns.read_result(own, result_id, 0, 2)
@@ -207,7 +207,7 @@ async def test_a_long_result_can_be_read_past_a_nul(store: weft.Store) -> None:
     place = await session(store)
     result = await store.turns.save_result(place, "dump", "abc\0def")
 
-    assert await store.turns.read_result(place, result, 2, 10) == ("c\ufffddef", 7)
+    assert await store.turns.read_result(place, result, 2, 10) == ("c\ufffddef", 7, "")
 
 
 def test_a_forked_process_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ async def test_a_long_result_is_cut_and_stored_whole(store: weft.Store) -> None:
 
     assert shown.startswith("abcd\n[Cut: 4 of 10 characters are shown; all of it is stored as ")
     result_id = shown.removesuffix(".]").rpartition(" ")[2]
-    assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdefghij", 10)
+    assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdefghij", 10, "")
 
 
 async def test_a_result_is_stored_up_to_a_limit(store: weft.Store) -> None:
@@ -210,7 +210,7 @@ async def test_a_result_is_stored_up_to_a_limit(store: weft.Store) -> None:
 
     assert shown.startswith("abcd\n[Cut: 4 of 10 characters are shown; the first 6 are stored as ")
     result_id = shown.removesuffix(".]").rpartition(" ")[2]
-    assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdef", 6)
+    assert await store.turns.read_result(session, result_id, 0, 100) == ("abcdef", 6, "")
 
 
 async def test_the_text_of_an_error_is_cut_and_not_stored() -> None:

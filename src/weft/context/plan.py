@@ -15,7 +15,7 @@ from weft.types.build import BuildSpec
 from weft.types.escape import without_tags
 from weft.types.message import McpServer, Message
 from weft.types.recipe import Layer
-from weft.types.section import Offer, Piece, Place, Section
+from weft.types.section import Offer, Piece, Place, Section, least_trusted
 from weft.types.session import Fold, Tail
 
 _FEW_NAMES = 48
@@ -267,7 +267,8 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
         head, tail = _frame(layer, offer)
         body = offer.join.join(piece.text for piece in pieces)
         text = head + (without_tags(body) if recipe.tagged else body) + tail
-        pieces = [replace(pieces[0], title=_title(pieces, offer), text=text)]
+        origin = least_trusted(piece.origin for piece in pieces)
+        pieces = [replace(pieces[0], title=_title(pieces, offer), text=text, origin=origin)]
     return tuple(
         Section(
             layer=layer.source,

@@ -43,6 +43,7 @@ def _best(query: str, candidates: Sequence[Candidate], limit: int) -> list[Recal
         Recalled(
             text=lines[at].content,
             speaker=_SPEAKERS.get(lines[at].speaker, lines[at].speaker),
+            origin=lines[at].origin or "user",
             timestamp=lines[at].at,
             score=scores[at],
         )

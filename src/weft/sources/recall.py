@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.search import Recalled
-from weft.types.section import Offer, Origin, Stability
+from weft.types.section import OUTSIDE, Offer, Origin, Stability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,13 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
     texts = [
         (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text)[:40]}") for hit in hits
     ]
-    why = "recalled for this message"
-    return Offer(pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER))
+    offered = pieces(texts, why="recalled for this message", stability=Stability.TURN, origin=Origin.USER)
+    return Offer(
+        pieces=tuple(
+            replace(piece, origin=Origin(hit.origin)) if hit.origin in OUTSIDE else piece
+            for piece, hit in zip(offered, hits, strict=True)
+        )
+    )
 
 
 def _line(hit: Recalled, request: BuildRequest, max_chars: int) -> str:

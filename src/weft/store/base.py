@@ -200,11 +200,15 @@ class Turns(Protocol):
 
     async def save_window(self, model: str, window: int) -> None: ...
 
-    async def save_result(self, session_id: str, tool: str, content: str) -> str:
+    async def save_result(self, session_id: str, tool: str, content: str, *, outside: str = "") -> str:
         """Store the whole of a result that is too long to be shown. Returns its id."""
 
-    async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
+    async def read_result(
+        self, session_id: str, result_id: str, offset: int, length: int
+    ) -> tuple[str, int, str]:
         """Return a part of a result, counted in characters from 0, and the length of the whole.
+
+        The third value is the place that strangers' text in it comes from; empty, if there is none.
 
         Raises:
             StoreError: this session has no such result.

@@ -18,6 +18,7 @@ from weft.types.escape import one_line, quoted_lines
 from weft.types.memory import Permission
 from weft.types.request import AskConsent, Caller
 from weft.types.schema import BlockSchema, TextSchema, make_schema
+from weft.types.section import OUTSIDE
 
 SOURCE = "Weft itself"
 _PAGE = 16_000
@@ -263,6 +264,7 @@ class MemoryTools:
             limit: How many at most.
         """
         notes = await self._memory.search_archival(caller.agent_id, query, max(1, min(limit, _MOST)))
+        caller.read_outside.extend(filter(None, (str((n.metadata or {}).get("asked_by", "")) for n in notes)))
         return _listed([f"[{_when(note.created_at)}] {note.content}" for note in notes])
 
     async def conversation_search(self, query: str, caller: Caller, limit: int = 5) -> str:
@@ -274,6 +276,9 @@ class MemoryTools:
         """
         lines = await self._recall.recall(
             query, sender=caller.sender, session_id="", limit=max(1, min(limit, _MOST))
+        )
+        caller.read_outside.extend(
+            f"conversation ({line.origin})" for line in lines if line.origin in OUTSIDE
         )
         return _listed([f"[{_when(line.timestamp)}] {line.speaker}: {line.text}" for line in lines])
 
@@ -291,7 +296,9 @@ class ResultTools:
             id: The id that the cut result names.
             offset: From which character on.
         """
-        text, length = await self._turns.read_result(caller.session_id, id, max(offset, 0), self._page_chars)
+        place = (caller.session_id, id, max(offset, 0), self._page_chars)
+        text, length, outside = await self._turns.read_result(*place)
+        caller.read_outside.extend(filter(None, (outside,)))
         end = max(offset, 0) + len(text)
         return text + (f"\n[{length - end} more characters from offset {end} on.]" if end < length else "")
 

@@ -33,7 +33,7 @@ from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta, ToolStarted, TurnStarted
 from weft.types.request import TurnRequest
 from weft.types.rules import ToolRule
-from weft.types.section import OUTSIDE
+from weft.types.section import OUTSIDE, Place
 
 _log = logging.getLogger(__name__)
 
@@ -208,7 +208,7 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
             changes=[],
             origin=turn.request.origin,
             words=turn.request.own_words,
-            outside=_outside(turn.request),
+            outside=_outside(turn.request, context),
             read_outside=[],
             read_skills=skills_read(context.history),
         ),
@@ -217,13 +217,16 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
     )
 
 
-def _outside(request: TurnRequest) -> tuple[str, ...]:
-    """Return where text of strangers in a request comes from: its message, files, and earlier results."""
+def _outside(request: TurnRequest, context: Context) -> tuple[str, ...]:
+    """Return where text of strangers in a turn comes from: its message, files, results, what goes with it."""
+    shown = [section for section in context.sections if section.place == Place.MESSAGE]
     results = [
         f"the result of {step.tool_name or 'a tool'}" for step in request.steps if step.origin in OUTSIDE
     ]
     is_named = bool(request.outside) or request.origin not in OUTSIDE
-    return tuple(dict.fromkeys((*request.outside, *(() if is_named else (request.origin,)), *results)))
+    own = () if is_named else (request.origin,)
+    attached = [f"{section.source} ({section.origin})" for section in shown if section.origin in OUTSIDE]
+    return tuple(dict.fromkeys((*request.outside, *own, *results, *attached)))
 
 
 def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:

@@ -14,6 +14,7 @@ class Recalled:
 
     text: str
     speaker: str
+    origin: str = "user"
     timestamp: datetime | None = None
     score: float = 0.0
 
@@ -59,6 +60,7 @@ class Candidate:
     meaning: float | None = None
     at: datetime | None = None
     speaker: str = ""
+    origin: str = ""
     session_id: str = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -39,6 +40,15 @@ class Origin(StrEnum):
 
 OUTSIDE = frozenset({Origin.WEB, Origin.FEED, Origin.IMPORT, Origin.MCP})
 """Origins of text that strangers wrote. A turn that reads such text needs consent before it acts."""
+
+
+_TRUST = tuple(Origin(name) for name in "operator user agent tool mcp import feed web".split())
+
+
+def least_trusted(origins: Iterable[str]) -> Origin:
+    """Return the origin of a text that was put together from several: that of its least trusted part."""
+    known = [Origin(name) if name in _TRUST else Origin.WEB for name in origins]
+    return max(known, key=_TRUST.index, default=Origin.OPERATOR)
 
 
 class Place(StrEnum):

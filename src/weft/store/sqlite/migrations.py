@@ -32,6 +32,7 @@ _COLUMNS_002 = {
     "turns": ("seq integer not null default 0",),
     "inbox": ("seq integer not null default 0",),
     "outbox": ("seq integer not null default 0",),
+    "results": ("outside text not null default ''",),
     "purges": ("length integer", "mark text not null default ''"),
     "auth_tokens": ("person text not null default 'owner'",),
 }

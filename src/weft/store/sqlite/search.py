@@ -29,7 +29,9 @@ TEXT = """case items.source
 ITEM = f"""items.source, items.ref as id, coalesce({TEXT}, '') as content, items.at, items.session_id,
     coalesce((
         select role from messages where items.source = 'message' and id = cast(items.ref as integer)
-    ), '') as speaker"""
+    ), '') as speaker, coalesce((
+        select origin from messages where items.source = 'message' and id = cast(items.ref as integer)
+    ), '') as origin"""
 MAY_FIND = """items.source in (select value from json_each(:sources))
     and (:everyone or items.agent_id in (select value from json_each(:owners))
         or items.sender in (select value from json_each(:owners)) or items.source = 'block'

@@ -217,6 +217,7 @@ TABLES: tuple[Table, ...] = (
         *names("tool"),
         *texts("content"),
         *times("created_at"),
+        *names("outside", sql="text not null default ''"),
     ),
     table(
         "models",

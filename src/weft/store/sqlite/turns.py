@@ -141,28 +141,34 @@ class SqliteTurns(Repository):
         query = "select id from turns where session_id = ? and receipt is not null order by seq desc limit ?"
         return [turn_id for (turn_id,) in await self._rows(query, session_id, limit)]
 
-    async def save_result(self, session_id: str, tool: str, content: str) -> str:
+    async def save_result(self, session_id: str, tool: str, content: str, *, outside: str = "") -> str:
         result_id, now = new_id(), time.time()
-        query = "insert into results(id, session_id, tool, content, created_at) values(?, ?, ?, ?, ?)"
+        query = (
+            "insert into results(id, session_id, tool, content, created_at, outside) values(?, ?, ?, ?, ?, ?)"
+        )
 
         def work(db: apsw.Connection) -> None:
             db.execute(_OLD_RESULTS, (now - RESULT_SECONDS,))
             text = sendable(content)[0]  # without NUL, which ends a text for SQLite
-            db.execute(query, (result_id, session_id, storable(tool), text, now))
+            db.execute(query, (result_id, session_id, storable(tool), text, now, storable(outside)))
             db.execute(_TOO_MANY_RESULTS, (MOST_RESULTS,))
 
         await self._write(work)
         return result_id
 
-    async def read_result(self, session_id: str, result_id: str, offset: int, length: int) -> tuple[str, int]:
-        query = "select substr(content, ?, ?), length(content) from results where id = ? and session_id = ?"
+    async def read_result(
+        self, session_id: str, result_id: str, offset: int, length: int
+    ) -> tuple[str, int, str]:
+        part = "substr(content, ?, ?), length(content), outside"
+        query = f"select {part} from results where id = ? and session_id = ?"
         rows = await self._rows(query, offset + 1, length, result_id, session_id)
         if not rows:
             raise StoreError(
                 f"There is no result {result_id!r} in this session: check the id, or call the tool again, "
                 f"since results are kept for {RESULT_SECONDS // 86_400} days."
             )
-        return rows[0][0], rows[0][1]
+        text, whole, outside = rows[0]
+        return text, whole, outside
 
     async def _end(self, turn_id: str, ending: _Ending, messages: Sequence[Message]) -> None:
         prices = [COUNTERS["exact"].message(message) for message in messages]
