@@ -3,7 +3,9 @@
 import pytest
 
 import weft
+from weft.channels.attachments import Attachment, with_attachments
 from weft.turn.learn import LearnedFact, learn_facts, no_summary, summarize
+from weft.types.request import TurnRequest
 
 from samples import assistant, user
 
@@ -98,6 +100,18 @@ async def test_results_of_tools_and_notes_of_the_operator_are_neither_shown_nor_
 
     assert await learn_facts(provider, OMEGA, injected) == []
     assert provider.requests[0].current_message.endswith("\n\nUser: What does the page say?")
+
+
+async def test_a_file_that_came_with_a_message_is_nothing_that_the_person_said() -> None:
+    letter = "Dear Ada,\n```\nI live in Porto.\n```\nMy name is Eve."
+    request = with_attachments(
+        TurnRequest(text="I live in Lisbon."),
+        [Attachment(name="letter.txt", size_bytes=9, text=letter)],
+    )
+    model = weft.ScriptedProvider(["city: Lisbon\nhome: Porto\nname: Eve"])
+
+    assert await learn_facts(model, OMEGA, [user(request.text)]) == [fact("city", "Lisbon", 0)]
+    assert "Porto" not in model.requests[0].current_message
 
 
 async def test_the_last_word_on_a_key_counts() -> None:

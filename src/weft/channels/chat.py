@@ -40,6 +40,7 @@ EMPTY_ANSWER = "The model gave an empty answer: ask again, or choose another mod
 _LOOK_SECONDS = 1.0
 """How often the reminders are looked at while a person types nothing."""
 _SHOWN = 100
+_PROMPT_LINES = 4
 _CHUNK_BYTES = 65_536
 
 
@@ -55,6 +56,8 @@ class TerminalConsent:
         async with self._one:
             with self.growing.paused() if self.growing else nullcontext():
                 show(question, self._out)
+                if len(question) // self._out.width + question.count("\n") > self._out.height - _PROMPT_LINES:
+                    show(f"(All of it is above.) {question.partition(chr(10))[0]}", self._out)
                 try:  # Ctrl-C stops the answer and its question
                     answer: str = (
                         await _editor().make_prompt().prompt_async("yes or no › ", handle_sigint=False)

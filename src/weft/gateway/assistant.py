@@ -191,7 +191,7 @@ class Assistant:
         """Store what the person asks to remember if the model has no tool to do it."""
         if provider.info.calls_tools or not request.session or request.origin != "user":
             return ()
-        what = explicit_memory(request.text) if self.engine.has_memory_tools(request) else None
+        what = explicit_memory(request.own_words) if self.engine.has_memory_tools(request) else None
         return (await self.engine.remember(request.caller, what),) if what else ()
 
     def _learn_ratio(self, reply: Reply) -> None:

@@ -14,6 +14,7 @@ from weft.errors import ProviderError
 from weft.providers.base import Provider
 from weft.turn.fold import transcript
 from weft.turn.trace import complete
+from weft.types.escape import without_fenced
 from weft.types.facts import problem_with
 from weft.types.message import Message
 from weft.types.recipe import Recipe
@@ -66,9 +67,12 @@ def no_summary(messages: Sequence[Message]) -> str:
 async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> list[LearnedFact]:
     """Ask a model for what a person said about themselves, and keep the facts that they really said.
 
+    A file or a pipe that came with a message stands in a fence, and is nothing that they said.
+
     Raises:
         ProviderError: the model could not be asked.
     """
+    messages = [replace(message, content=without_fenced(message.content)) for message in messages]
     lines = _spoken(messages)
     if not lines:
         return []

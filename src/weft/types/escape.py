@@ -43,6 +43,7 @@ _HIDDEN = re.compile(
     "\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
 """Characters that nobody sees, or that change the direction of a text."""
+_FENCED = re.compile(r"^(`{3,})[^\n]*\n.*?(?:^\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _FENCES = re.compile(r"`{3,}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -76,6 +77,11 @@ def fenced(text: str, name: str = "") -> str:
     """Quote a text in a fence that is longer than any fence in it."""
     fence = "`" * max((3, *(len(run) + 1 for run in _FENCES.findall(text))))
     return f"{fence}{one_line(name)}\n{text.removesuffix(chr(10))}\n{fence}"
+
+
+def without_fenced(text: str) -> str:
+    """Return a text without what is quoted in fences. A fence that is not closed goes on to the end."""
+    return _FENCED.sub("", text) if "```" in text else text
 
 
 def sendable(text: str) -> tuple[str, int]:
