@@ -176,9 +176,12 @@ class ToolError(WeftError):
 
 
 class NotDone(ToolError):
-    """A call needs the consent of the person and does not have it. `wanted` says what it was to do."""
+    """A call needs the consent of the person and does not have it.
 
-    def __init__(self, sentence: str, *, wanted: str) -> None:
+    `wanted` says what it was to do, if the person could not be asked.
+    """
+
+    def __init__(self, sentence: str, *, wanted: str = "") -> None:
         super().__init__(sentence)
         self.wanted = wanted
 

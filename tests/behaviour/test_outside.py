@@ -168,7 +168,8 @@ async def test_what_only_an_attached_file_says_is_not_the_persons_own_word() -> 
     store = await app.store.get()
     assert await store.memory.get_rendered_content("weft", "notes") == ""
     assert reply.not_done == (
-        "memory_append (label: notes; text: I own your house), asked by file letter.txt",
+        "memory_append (label: notes; text: I own your house), asked by file letter.txt "
+        "(nobody can be asked here)",
     )
     await app.close()
 
@@ -193,7 +194,9 @@ async def test_a_skills_programs_go_on_without_questions_unless_their_text_is_un
     reply = await app.ask("go", session="t", caller=OWNER)
     await app.close()
     assert target.read_text() == "one\ntwo\none\n"
-    assert reply.not_done == ("write_down (text: two), asked by the skill 'scribe'",)
+    assert reply.not_done == (
+        "write_down (text: two), asked by the skill 'scribe' (nobody can be asked here)",
+    )
 
 
 async def test_calls_beside_the_one_that_reads_were_made_before_its_text_was_seen() -> None:
@@ -250,7 +253,7 @@ async def test_text_from_outside_that_comes_back_later_counts_again() -> None:
         app.engine = replace(app.engine, provider=weft.ScriptedProvider(script))
         words = "what did you say before about the marlin letter?" if at == 2 else "go on"
         reply = await app.ask(words, session="s", caller=OWNER)
-        places += [wanted.partition("asked by ")[2] for wanted in reply.not_done]
+        places += [wanted.partition("asked by ")[2].rpartition(" (")[0] for wanted in reply.not_done]
     assert places == ["the MCP server 'shop'", "conversation (import)", "recall (import)"]
     await app.close()
 
@@ -291,7 +294,8 @@ async def test_an_app_over_http_reads_in_the_answers_metadata_what_was_not_done(
                 answer = (await client.post("/v1/chat/completions", json=body)).json()
                 turn = (await client.post("/api/turns", json={"text": "look"})).json()
 
-    wanted = f"memory_append (label: notes; text: {RULE}), asked by the MCP server 'shop'"
+    asked_by = "asked by the MCP server 'shop' (nobody can be asked here)"
+    wanted = f"memory_append (label: notes; text: {RULE}), {asked_by}"
     assert answer["weft"]["not_done"] == turn["not_done"] == [wanted]
     assert "Not done: needs you: memory_append" in answer["weft"]["notice"]
     lines = [record for record in caplog.records if "needs the person's consent" in record.message]

@@ -58,7 +58,10 @@ def test_in_a_pipe_nobody_can_be_asked_and_the_answer_says_what_was_not_done(hom
         done = run_weft(variables, "ask", "What does it say?", stdin=LETTER)
 
     assert (done.returncode, done.stdout) == (0, "I did not.\n")
-    assert f"Not done: needs you: write_down (text: {RULE}), asked by standard input" in done.stderr
+    assert (
+        f"Not done: needs you: write_down (text: {RULE}), asked by standard input (nobody can be asked here)"
+        in done.stderr
+    )
     assert not target.exists()
 
 
@@ -73,7 +76,7 @@ def test_in_a_chat_a_file_that_is_named_in_a_message_cannot_change_memory_by_its
         terminal.type(f"What does @{letter} say?\r")
         terminal.read_until("yes or no")
         terminal.type("no\r")
-        terminal.read_until("Not done: needs you")
+        terminal.read_until("Fine.")
         terminal.close()
 
     assert run_weft(variables, "memory", "show", "notes").stdout.strip() == ""

@@ -253,7 +253,7 @@ class ToolRunner:
                 raise
             failed, kind = "error: the tool failed: something that it waited for was cancelled", "cancelled"
         except NotDone as error:
-            self.not_done.append(error.wanted)
+            self.not_done += [error.wanted] if error.wanted else []
             failed, kind = str(error), "refused"
         except WeftError as error:
             failed, kind = f"error: {_cut(error)}", type(error).__name__

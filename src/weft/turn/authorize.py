@@ -67,19 +67,15 @@ async def authorize(tool: Tool, call: ToolCall, caller: Caller, freely: ActsFree
         return caller
     if is_asked_for(tool, call.arguments, caller.words):
         return replace(caller, outside=())
-    places = ", ".join(caller.outside)
     if not caller.is_attended or caller.ask is None:
-        why = "nobody can be asked here" if caller.is_attended else "nobody is there to be asked"
-        raise _refused(
-            call, caller, f"{NEEDS_YOU}. This turn has read text from outside ({places}), and {why}"
-        )
+        raise _needs_person(call, caller)
     digest = digest_of(call)
     agreed = await caller.ask(question(call, caller, digest))
     _log.info("consent", extra={"tool": tool.name, "digest": digest, "agreed": agreed})
     if not agreed:
-        raise _refused(call, caller, "not done: the person did not agree")
+        raise NotDone("not done: the person did not agree.")
     if digest_of(call) != digest:
-        raise _refused(call, caller, "not done: the call changed while the person was asked")
+        raise NotDone("not done: the call changed while the person was asked.")
     return replace(caller, agreed=True)
 
 
@@ -136,12 +132,17 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _refused(call: ToolCall, caller: Caller, sentence: str) -> NotDone:
+def _needs_person(call: ToolCall, caller: Caller) -> NotDone:
+    """Return the refusal of a call that nobody can agree to now. The person reads later what was wanted."""
+    places = ", ".join(caller.outside)
     _log.warning(
         "a call was not done, because it needs the person's consent",
-        extra={"tool": call.name, "outside": ", ".join(caller.outside)},
+        extra={"tool": call.name, "outside": places},
     )
+    why = "nobody can be asked here" if caller.is_attended else "nobody is there to be asked"
     arguments = one_line("; ".join(f"{name}: {_text(value)}" for name, value in call.arguments.items()))
     excerpt = arguments if len(arguments) <= _EXCERPT else f"{arguments[:_EXCERPT]}…"
-    places = ", ".join(caller.outside)
-    return NotDone(f"{sentence}.", wanted=f"{one_line(call.name)} ({excerpt}), asked by {places}")
+    return NotDone(
+        f"{NEEDS_YOU}. This turn has read text from outside ({places}), and {why}.",
+        wanted=f"{one_line(call.name)} ({excerpt}), asked by {places} ({why})",
+    )
