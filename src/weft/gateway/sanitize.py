@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 
 from weft.errors import EmptyMessage
-from weft.types.escape import sendable, without_labels
+from weft.types.escape import replaced, sendable, without_labels
 from weft.types.injection import orders_in
 
-_TOKEN = re.compile(r"([<\[])(\|\w+\|>|/?INST\])")
+_TOKENS = {"<": re.compile(r"(<)(\|\w+\|>)"), "[": re.compile(r"(\[)(/?INST\])")}
+"""The tokens of chat templates, by the character with which they begin."""
+_ESCAPED = r"\1\\\2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,9 @@ def sanitize(text: str) -> SafeText:
         EmptyMessage: nothing is left to answer.
     """
     cleaned = clean(text)
-    escaped = _TOKEN.sub(lambda match: f"{match[1]}\\{match[2]}", without_labels(cleaned.text))
+    escaped = without_labels(cleaned.text)
+    for mark, token in _TOKENS.items():
+        escaped = replaced(token, _ESCAPED, escaped, mark=mark)
     notes = cleaned.notes
     if orders := orders_in(escaped):
         notes = (*notes, f"The message {orders}.")
