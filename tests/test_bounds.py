@@ -1,6 +1,7 @@
 """Work that grows with its input is done in a thread and in slices, so that nothing stops the event loop."""
 
 import re
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +20,10 @@ from weft.gateway import sanitize as sanitize_module
 from weft.gateway.feed import entries_in
 from weft.gateway.sanitize import sanitize
 from weft.offload import SMALL, offloaded
+from weft.providers import http as http_provider
 from weft.store import in_memory
 from weft.store.in_memory import InMemoryMessages
+from weft.testing import LoopbackVendor
 from weft.turn import build
 from weft.types import escape, injection, tokenize
 from weft.types.injection import orders_in
@@ -228,3 +231,43 @@ def test_a_feed_is_parsed_in_slices_and_only_its_first_entries_are_read(
 
     assert [entries[-1].id, entries[0].id, len(entries)] == ["0", "999", 1_000]
     assert max(sizes) <= 65_536
+
+
+def test_results_without_ids_find_their_calls_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, repair_module = 0, sys.modules["weft.wire.repair"]
+    first_open = repair_module._first_open
+
+    def noted(slots: Any) -> Any:
+        nonlocal looks
+        before = len(slots or ())
+        slot = first_open(slots)
+        looks += before - len(slots or ())
+        return slot
+
+    monkeypatch.setattr(repair_module, "_first_open", noted)
+    calls = tuple(weft.ToolCall(id=f"c{n}", name="a" if n % 2 else "b") for n in range(2_000))
+    results = [weft.Message(role="tool", content=f"r{n}", tool_name="a") for n in range(1_500)]
+    messages = [weft.Message(role="assistant", content="", tool_calls=calls), *results]
+
+    repaired, notes = weft.wire.repair("openai", messages)
+
+    assert looks <= 3 * len(messages)
+    assert [message.content for message in repaired[1:5]] == [
+        "[No result: the call was interrupted.]",
+        "r0",
+        "[No result: the call was interrupted.]",
+        "r1",
+    ]
+    assert notes.count("A result of 'a' without its call was left out.") == 500
+
+
+async def test_a_large_request_is_written_in_a_thread(threads: Callable[[Any, str], set[int]]) -> None:
+    seen = threads(http_provider, "prepare")
+    with LoopbackVendor("openai", ["Hi"]) as server:
+        info = weft.ModelInfo(id="m", provider="openai")
+        provider = http_provider.HttpProvider(server.vendor, info=info, url=server.url, key="k")
+        await provider.complete(weft.Context(current_message=LARGE))
+        await provider.close()
+
+    assert seen
+    assert HERE not in seen
