@@ -33,6 +33,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/build.py
 	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/heartbeat.py
 
 # The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load.
 chaos: $(VENV)/.tested

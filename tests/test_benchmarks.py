@@ -46,7 +46,7 @@ def _numbers(value: Any) -> Iterator[float]:
         yield value
 
 
-@pytest.mark.parametrize("script", ["build", "recipes", "serve", "store", "wire"])
+@pytest.mark.parametrize("script", ["build", "heartbeat", "recipes", "serve", "store", "wire"])
 def test_every_script_explains_itself(tmp_path: Path, script: str) -> None:
     done = _run(script, tmp_path, "--help")
 
@@ -140,3 +140,13 @@ def test_every_recipe_is_timed_and_measured_beside_the_numbers_of_the_documents(
     assert rows[1]["saved"] > 0
     assert "promises 50 ms and 1 MB" in printed
     assert "a saving of 55%" in printed
+
+
+def test_the_heart_beats_beside_every_way_in_and_a_table_says_for_how_long_it_stopped(tmp_path: Path) -> None:
+    report, printed = _report("heartbeat", tmp_path, "--bytes", "20000")
+
+    names = [row["entry"] for row in report]
+    assert len(names) == len(set(names)) >= 40
+    assert all(row["whole_ms"] > row["worst_ms"] >= 0 for row in report)
+    assert all(f"| {name} | " in printed for name in names)
+    assert "stop the loop for at most 100 ms" in printed

@@ -67,8 +67,8 @@ async def refusal(path: str, body: Any, **settings: Any) -> dict[str, Any]:
         ),
         (
             "/v1/chat/completions",
-            {"messages": [{"role": "user", "content": [{"text": "a"}] * 20_001}]},
-            "messages: There are 20001 parts and 20000 are allowed: "
+            {"messages": [{"role": "user", "content": [{"text": "a"}] * 10_001}]},
+            "messages: There are 10001 parts and 10000 are allowed: "
             "send fewer, or raise `http.max_messages`.",
         ),
         (

@@ -1,6 +1,7 @@
 """`weft mcp` as other programs start it: over stdio, and over HTTP on loopback."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -183,3 +184,28 @@ def test_a_server_that_is_told_to_end_does_so_without_a_word(tmp_path: Path) -> 
 
         assert process.stderr.read() == ""
         assert process.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_a_slow_client_and_a_large_body_are_refused_over_http_as_well(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[http]\nheader_seconds = 0.05\nmax_body_bytes = 100\n", "utf-8")
+    with served(tmp_path) as url:
+        place = httpx.URL(url)
+        with socket.create_connection((place.host, place.port or 0), timeout=60) as client:
+            client.sendall(b"POST /mcp HT")
+            assert client.recv(1000).startswith(b"HTTP/1.1 408 ")
+        answer = httpx.post(url, json={**ASKED, "params": {"x": "y" * 200}}, headers=HEADERS)
+
+    assert answer.status_code == 413
+
+
+def test_sigterm_ends_a_server_over_http_with_a_client_that_does_not_finish_its_request(
+    tmp_path: Path,
+) -> None:
+    with socket.socket() as client:
+        client.settimeout(60)
+        with served(tmp_path) as url:
+            place = httpx.URL(url)
+            client.connect((place.host, place.port or 0))
+            client.sendall(b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{")
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(url)

@@ -152,7 +152,7 @@ async def test_a_message_without_an_end_is_an_error_and_the_next_call_gets_a_fre
         assert await tools["send"].run({"chars": 3}, CALLER) == "xxx"
 
     assert str(failure.value) == (
-        "The MCP server 'greedy' sent a message of more than 100000 bytes during the call of "
+        "The MCP server 'greedy' sent a message of more than 100000 bytes or 6000 parts during the call of "
         f"{name!r}: ask for less, or raise `mcp.max_message_bytes`."
     )
 
@@ -161,7 +161,7 @@ async def test_a_server_that_sends_too_much_before_it_is_ready_costs_a_warning(t
     async with greedy(tmp_path, "loud", max_message_bytes=5_000) as source:
         assert await offered(source) == {}
         assert source.warnings == (
-            "The MCP server 'greedy' sent a message of more than 5000 bytes: "
+            "The MCP server 'greedy' sent a message of more than 5000 bytes or 6000 parts: "
             "let it list fewer tools, or raise `mcp.max_message_bytes`.",
         )
 

@@ -16,7 +16,6 @@ from weft.channels.problems import Refused, invalid
 from weft.offload import offloaded
 
 _MOST_METADATA = 16
-_PARTS_PER_MESSAGE = 2
 
 
 def limited(settings: HttpChannelSettings) -> type[APIRoute]:
@@ -70,7 +69,7 @@ def read_body(body: bytes, model: type[BaseModel], settings: HttpChannelSettings
 def _refuse_many(model: type[AskedBody], data: Mapping[str, Any], settings: HttpChannelSettings) -> None:
     most = {
         "messages": settings.max_messages,
-        "parts": settings.max_messages * _PARTS_PER_MESSAGE,
+        "parts": settings.max_messages,
         "tools": settings.max_tools,
         "metadata": _MOST_METADATA,
     }

@@ -39,7 +39,9 @@ async def serve(
     listening = listen(settings.host, settings.port)
     host = url_host(settings.host)
     security = _security({host, *HERE, *settings.names})
-    app: ASGIApp = server.streamable_http_app(transport_security=security)
+    app: ASGIApp = server.streamable_http_app(
+        transport_security=security, max_request_body_size=settings.max_body_bytes
+    )
     if token:
         app = _TokenOnly(app, token)
     # uvicorn's own signal handlers end open streams. Only warnings are logged, and nothing to stdout.

@@ -19,6 +19,7 @@ from weft.gateway.lazy_store import LazyStore
 from weft.gateway.remember import explicit_memory
 from weft.gateway.sanitize import sanitize
 from weft.gateway.settings import GatewaySettings
+from weft.offload import SMALL, offloaded
 from weft.providers.base import Provider, collected
 from weft.turn.journal import settle_interrupted
 from weft.turn.run import run_turn
@@ -68,7 +69,7 @@ class Assistant:
                 return
             if not await self.is_allowed(request.caller):
                 raise Unauthorized
-            safe = sanitize(request.text)
+            safe = await offloaded(len(request.text), sanitize, request.text)
             request = replace(request, text=safe.text, caller=await self.engine.identify(request.caller))
             session = await self.engine.open_session(request) if request.session else None
             if session is not None:
@@ -122,8 +123,9 @@ class Assistant:
 
     async def preview(self, request: TurnRequest, *, provider: Provider | None = None) -> Context:
         """Build what the model would see with a request of this caller."""
+        safe = await offloaded(len(request.text), sanitize, request.text)
         caller = await self.engine.identify(request.caller)
-        request = replace(request, text=sanitize(request.text).text, caller=caller)
+        request = replace(request, text=safe.text, caller=caller)
         return await self.engine.preview(request, provider)
 
     async def interrupted(self, session_id: str | None = None) -> Sequence[OpenTurn]:
@@ -222,6 +224,8 @@ def _steering(lane: Lane) -> list[TurnRequest]:
 
     def is_text(request: TurnRequest) -> bool:
         is_command_here = request.commands and is_command(request.text)
+        if len(request.text) > SMALL:
+            return False  # it is sanitized in a thread, in a turn of its own
         return request.is_plain and bool(request.text.strip()) and not is_command_here
 
     return [replace(each, text=sanitize(each.text).text) for each in lane.absorb(is_text)]

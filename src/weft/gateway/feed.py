@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 2_000_000
+MAX_ENTRIES = 1_000
+"""How many entries of a feed are read, the first ones, which are the newest."""
+_SLICE = 65_536
 _SILENCE_SECONDS, _WHOLE_SECONDS, _REDIRECTS = 20.0, 60.0, 5
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
@@ -100,12 +104,13 @@ def entries_in(data: bytes) -> list[FeedEntry]:
     """
     try:
         parser = XMLParser(target=_Tree())  # noqa: S314 - a DTD, and with it every entity, is refused
-        parser.feed(data)
+        for at in range(0, len(data), _SLICE):  # one call with all of it stops every thread
+            parser.feed(data[at : at + _SLICE])
         root: Element = parser.close()
         if root.tag == "rss":
-            entries = [_rss_entry(item) for item in root.iterfind("channel/item")]
+            entries = [_rss_entry(item) for item in islice(root.iterfind("channel/item"), MAX_ENTRIES)]
         elif root.tag == f"{_ATOM}feed":
-            entries = [_atom_entry(entry) for entry in root.iterfind(f"{_ATOM}entry")]
+            entries = [_atom_entry(entry) for entry in islice(root.iterfind(f"{_ATOM}entry"), MAX_ENTRIES)]
         else:
             raise ChannelError("The feed is neither RSS 2.0 nor Atom.")
     except ParseError as error:  # its own text could quote the feed

@@ -11,6 +11,7 @@ from functools import cache
 
 from weft.types.context import ContextNeeds
 from weft.types.recipe import Gate
+from weft.types.tokenize import query_part
 
 _RECALL = {
     "English": "remember|recall|last time|you said|you told|you mentioned|earlier|before|previously"
@@ -56,6 +57,7 @@ def needs_of(message: str, gate: Gate = "keywords") -> ContextNeeds:
     """Return what a message needs under a recipe's gate: all, what its words ask for, or no recall."""
     if gate == "keywords":
         recall, tasks = _patterns()
+        message = query_part(message)
         return ContextNeeds(
             recall=recall.search(message) is not None, pending_tasks=tasks.search(message) is not None
         )

@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 
 from weft.errors import ProviderError, RequestTooLong
+from weft.offload import offloaded
 from weft.providers.access import HttpSettings
 from weft.providers.base import FindWindow, collected
 from weft.providers.discover import (
@@ -36,7 +37,7 @@ from weft.types.limits import FROM_SERVER, ModelInfo
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.wire.clean import compact
 from weft.wire.request import prepare
-from weft.wire.vendor import Vendor
+from weft.wire.vendor import Vendor, WireRequest
 from weft.wire.vendors import ASSUMED_WINDOW
 
 _log = logging.getLogger(__name__)
@@ -215,8 +216,7 @@ class HttpProvider:
         """
         model = context.model or self.info.id
         window = self.info.max_tokens if model == self.info.id else None
-        request = prepare(self._vendor, context, model, stream=True, window=window)
-        body = compact(self._vendor.to_wire(request)).encode()
+        request, body = await offloaded(context.chars, self._encoded, context, model, window)
         has_begun = False
         for attempt in range(self._settings.retries + 1):
             try:
@@ -235,6 +235,11 @@ class HttpProvider:
                     "Trying again in %.1f seconds: %s", wait, error, extra={"provider": self._vendor.name}
                 )
                 await asyncio.sleep(wait)
+
+    def _encoded(self, context: Context, model: str, window: int | None) -> tuple[WireRequest, bytes]:
+        """Return the request for a context, and its bytes."""
+        request = prepare(self._vendor, context, model, stream=True, window=window)
+        return request, compact(self._vendor.to_wire(request)).encode()
 
     async def _once(self, body: bytes, model: str) -> AsyncGenerator[Event]:
         """Send the request once."""

@@ -24,7 +24,8 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         request.message, sender=request.sender, session_id=request.session_id, limit=options.limit
     )
     texts = [
-        (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text)[:40]}") for hit in hits
+        (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text[:200])[:40]}")
+        for hit in hits
     ]
     offered = pieces(texts, why="recalled for this message", stability=Stability.TURN, origin=Origin.USER)
     return Offer(

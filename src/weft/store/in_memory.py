@@ -5,9 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import is_
+from threading import Lock
 
 from weft.errors import StoreError
+from weft.offload import offloaded
 from weft.tokens import Counter
 from weft.types.message import Message
 from weft.types.session import Entry, Fold, Tail
@@ -19,6 +22,7 @@ class _Counted:
 
     entries: list[Entry] = field(default_factory=list)
     sums: list[int] = field(default_factory=lambda: [0])
+    lock: Lock = field(default_factory=Lock)
 
     def catch_up(self, messages: Sequence[Message], counter: Counter) -> None:
         """Count the messages that are new."""
@@ -89,13 +93,19 @@ class InMemoryMessages:
     ) -> Tail:
         counted = self._counted.setdefault((session_id, counter.name), _Counted())
         messages = self._of(session_id)
-        counted.catch_up(messages, counter)
-        tail = counted.tail(max_tokens, max_messages, after)
-        if not _is_current(tail, messages):
-            counted.start_over()
-            counted.catch_up(messages, counter)
-            tail = counted.tail(max_tokens, max_messages, after)
-        return tail
+
+        def read() -> Tail:
+            with counted.lock:
+                counted.catch_up(messages, counter)
+                tail = counted.tail(max_tokens, max_messages, after)
+                if not _is_current(tail, messages):
+                    counted.start_over()
+                    counted.catch_up(messages, counter)
+                    tail = counted.tail(max_tokens, max_messages, after)
+                return tail
+
+        new = islice(messages, len(counted.entries), None)
+        return await offloaded(sum(len(message.content) for message in new), read)
 
     def _of(self, session_id: str) -> Sequence[Message]:
         return self._sessions.get(session_id, []) if self._source is None else self._source

@@ -11,21 +11,28 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
+MAX_PARTS = 6_000
+"""How many parts a message may have: the SDK checks each of them in the event loop, in about 12 µs."""
+_PART = '"type"'
+
 
 class MessageMeter:
     """Counts the characters of the message that is being read; `when_over` is called if it is too long."""
 
     def __init__(self, limit: int, when_over: Callable[[], None] = lambda: None) -> None:
         self._limit, self._length, self._when_over = limit, 0, when_over
+        self._parts = 0
         self.is_over = False
 
     def count(self, text: str) -> bool:
         """Count a part. Returns whether the message is still within its limit."""
-        first, newline, _ = text.partition("\n")
-        if not self.is_over and self._length + len(first) > self._limit:
+        first, newline, rest = text.partition("\n")
+        length, parts = self._length + len(first), self._parts + first.count(_PART)
+        if not self.is_over and (length > self._limit or parts > MAX_PARTS):
             self.is_over = True
             self._when_over()
-        self._length = len(text) - text.rfind("\n") - 1 if newline else self._length + len(text)
+        last = rest[rest.rfind("\n") + 1 :]
+        self._length, self._parts = (len(last), last.count(_PART)) if newline else (length, parts)
         return not self.is_over
 
 

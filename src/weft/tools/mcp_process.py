@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from weft.errors import ToolError, missing_package
-from weft.tools.mcp_meter import METER, MessageMeter, limit_messages
+from weft.tools.mcp_meter import MAX_PARTS, METER, MessageMeter, limit_messages
 from weft.tools.process import clean_environment, kill_marked, marked_environment
 from weft.types.message import McpServer
 from weft.types.secret import brief
@@ -126,7 +126,8 @@ class McpProcess:
             self.retire()
             return ToolError(
                 f"The MCP server {name!r} sent a message of more than {self._settings.max_message_bytes} "
-                f"bytes during the call of {tool!r}: ask for less, or raise `mcp.max_message_bytes`."
+                f"bytes or {MAX_PARTS} parts during the call of {tool!r}: ask for less, or raise "
+                "`mcp.max_message_bytes`."
             )
         if not self._is_open():
             self.retire()
@@ -209,7 +210,7 @@ class McpProcess:
         if self._meter.is_over:
             return ToolError(
                 f"The MCP server {name!r} sent a message of more than {self._settings.max_message_bytes} "
-                "bytes: let it list fewer tools, or raise `mcp.max_message_bytes`."
+                f"bytes or {MAX_PARTS} parts: let it list fewer tools, or raise `mcp.max_message_bytes`."
             )
         if isinstance(error, OSError | ValueError):
             return ToolError(

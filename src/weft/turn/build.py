@@ -17,12 +17,14 @@ from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
 from weft.errors import ConfigError, ContextError, EmptyMessage
+from weft.offload import SMALL, offloaded
 from weft.sources.base import BuildRequest, Files, title_of
 from weft.sources.catalogue import SOURCES, open_layers, require_sources
 from weft.sources.foreign import ForeignSource
 from weft.store.backend import ContextStore
 from weft.store.base import Activity, Blocks, MessageLog
 from weft.store.in_memory import RecentLogs
+from weft.tokens import is_counted
 from weft.tools.process import ExecutionSettings
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
@@ -260,22 +262,34 @@ class ContextBuilder:
             )
         except OSError as error:
             raise ContextError(f"IO error: {error}") from error
-        tail, changed = with_known_roles(history.tail, request.recipe)
-        decided = plan(
-            Materials(
-                spec=request,
-                offers=tuple(offers),
-                tail=tail,
-                fold=history.fold,
-                mcp_servers=skills.active_servers(message),
-            )
+        materials = Materials(
+            spec=request,
+            offers=tuple(offers),
+            tail=history.tail,
+            fold=history.fold,
+            mcp_servers=skills.active_servers(message),
         )
-        receipt = account(decided, warnings=(*_notes(request, changed), *history.notes))
+        receipt, context = await offloaded(_size(materials), _decided, request, materials, history.notes)
         sources = [layer.source for layer in request.recipe.layers]
         _report(receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
-        context = render(decided, receipt)
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
+
+
+def _size(materials: Materials) -> int:
+    """Return how many characters must be counted, escaped and joined."""
+    sections = sum(len(piece.text) for offer in materials.offers for piece in offer.pieces)
+    history = sum(len(entry.message.content) for entry in materials.tail.entries)
+    tools = sum(SMALL for tool in materials.spec.tools if not is_counted(tool))
+    return len(materials.spec.message) + sections + history + tools
+
+
+def _decided(request: BuildRequest, materials: Materials, notes: Sequence[str]) -> tuple[Receipt, Context]:
+    """Decide what is shown, account for it, and put it into its form."""
+    tail, changed = with_known_roles(materials.tail, request.recipe)
+    decided = plan(replace(materials, tail=tail))
+    receipt = account(decided, warnings=(*_notes(request, changed), *notes))
+    return receipt, render(decided, receipt)
 
 
 def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:

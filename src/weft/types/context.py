@@ -61,6 +61,12 @@ class Context(Json):
             if not isinstance(getattr(self, name), tuple):
                 object.__setattr__(self, name, tuple(getattr(self, name)))
 
+    @property
+    def chars(self) -> int:
+        """How many characters a request has at least: each of them is escaped, checked and encoded."""
+        messages = sum(len(message.content) for message in (*self.history, *self.steps))
+        return len(self.system_prompt) + messages + len(self.current_message)
+
     @staticmethod
     def new(message: str, recipe: str = "weft") -> Context:
         """Return a one-shot context: a recipe's short prompt, no history, the message.

@@ -9,7 +9,7 @@ Recipes without tags need no escaping of tags. `template_tokens.py` has the mark
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from weft.types.invisible import INVISIBLE, LINE_BREAKS
 
@@ -45,12 +45,33 @@ _HIDDEN = re.compile(
 """Characters that nobody sees, or that change the direction of a text."""
 _FENCED = re.compile(r"^(`{3,})[^\n]*\n.*?(?:^\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _FENCES = re.compile(r"`{3,}")
+_WINDOW, _OVERLAP = 65_536, 4_096
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
-    return _TAG.sub("&lt;", text)
+    return spliced(text, ((match.start(), match.end(), "&lt;") for match in windowed(_TAG, text)))
+
+
+def windowed(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern, which are looked for in one window after the other.
+
+    One call of the regular expressions over megabytes stops every thread until it has ended.
+    """
+    for start in range(0, len(text) or 1, _WINDOW):
+        end = start + _WINDOW
+        matches = pattern.finditer(text, start, end + _OVERLAP)
+        yield from (match for match in matches if match.start() < end)
+
+
+def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """Put new text in the place of parts of a text, each given by its start and end, in their order."""
+    parts, last = list[str](), 0
+    for start, end, new in changes:
+        parts += [text[last:start], new]
+        last = end
+    return "".join((*parts, text[last:])) if parts else text
 
 
 def joined(joint: str, texts: Iterable[str]) -> str:
@@ -65,7 +86,7 @@ def joined(joint: str, texts: Iterable[str]) -> str:
 
 def without_labels(text: str) -> str:
     """Escape role labels at the start of a line with one more backslash."""
-    return _LABEL.sub(r"\1\\\2", text) if "[" in text else text
+    return spliced(text, ((match.start(2), match.start(2), "\\") for match in windowed(_LABEL, text)))
 
 
 def one_line(text: str) -> str:
@@ -86,7 +107,10 @@ def without_fenced(text: str) -> str:
 
 def sendable(text: str) -> tuple[str, int]:
     """Replace NUL and lone surrogates, which no provider takes. Returns the text and how many there were."""
-    return _UNSENDABLE.subn("\ufffd", text)
+    if len(text) <= _WINDOW:
+        return _UNSENDABLE.subn("\ufffd", text)
+    parts = [_UNSENDABLE.subn("\ufffd", text[at : at + _WINDOW]) for at in range(0, len(text), _WINDOW)]
+    return "".join(part for part, _ in parts), sum(count for _, count in parts)
 
 
 def printable(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import category, normalize
 
-from weft.types.tokenize import words
+from weft.types.tokenize import slices, words
 
 # What orders are made of, in English, Spanish, Portuguese, French, German, Italian and Dutch, unaccented.
 _IGNORE = """(?:ignore|disregard|forget|override|bypass|ignora|olvida|olvide|descarta|esqueca|esquece
@@ -51,15 +51,36 @@ _COMMANDS = {
     |(?:vertel|zeg) .{0,20}gebruiker (?:[a-z]+ )?niets?""",
 }
 _ORDERED = {what: re.compile(rf"\b(?:{order})\b".replace("\n    ", "")) for what, order in _COMMANDS.items()}
+_LONGEST_ORDER = 40
+"""How many words an order has at most."""
+_MIDDLE = "-"
 # `### Instructions` is the heading of a recipe, `### Instruction` that of a prompt.
 _ROLE = re.compile(r"""(?xi)(?:\A|[\n\r\v\f\x85\u2028\u2029])[ \t]*+(?:\**system\**[ \t]*+:
     |\[/?(?:system|inst)\]|<\|\w+\|>|<<sys>>|</?system>|\#{3,}[ ]*+(?:instruction|system)\b)""")
 
 
 def orders_in(text: str, *, named: str = "") -> str:
-    """Say in a few words what a text, or its name, orders the model to do; empty if nothing."""
-    if not text.isascii():  # invisible characters hide a word from a search and not from a model
-        text = "".join(each for each in normalize("NFKD", text) if category(each) not in ("Cf", "Mn"))
-    said, called = " ".join(words(text)), " ".join(named.lower().split())
-    orders = (what for what, order in _ORDERED.items() if order.search(said) or order.search(called))
-    return next(orders, "begins a line like a message of the system" if _ROLE.search(text) else "")
+    """Say in a few words what a text, or its name, orders the model to do; empty if nothing.
+
+    A long text is looked at in slices, each with the last words of the one before.
+    """
+    called = " ".join(named.lower().split())
+    orders = {what for what, order in _ORDERED.items() if order.search(called)}
+    has_role, before = False, list[str]()
+    for part in slices(text):
+        visible = _visible(part)
+        now = words(visible)
+        said = " ".join((*before, *now))
+        orders |= {what for what, order in _ORDERED.items() if what not in orders and order.search(said)}
+        # In a later slice only a line end begins a line.
+        has_role = has_role or _ROLE.search(f"{_MIDDLE}{visible}" if before else visible) is not None
+        before = now[-_LONGEST_ORDER:] or before
+    first = (what for what in _ORDERED if what in orders)
+    return next(first, "begins a line like a message of the system" if has_role else "")
+
+
+def _visible(text: str) -> str:
+    """Remove invisible characters: they hide a word from a search and not from a model."""
+    if text.isascii():
+        return text
+    return "".join(each for each in normalize("NFKD", text) if category(each) not in ("Cf", "Mn"))

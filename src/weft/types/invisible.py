@@ -6,6 +6,7 @@ A text from outside can hide a mark behind them: a tag with an invisible space i
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -29,15 +30,18 @@ _LOOK_ALIKES = {
 }
 
 
-def seen(text: str) -> tuple[str, list[int] | None]:
+def seen(text: str) -> tuple[str, list[int]]:
     """Return a text as a reader sees it: without what is invisible, look-alikes as plain signs.
 
-    The second value has the place in the text of each character, or None if all places are the same.
+    The second value has, for each invisible character, the place in the visible text behind it.
     """
     if text.isascii():
-        return text, None
+        return text, []
     plain = text.translate(_LOOK_ALIKES)
-    if not _HIDDEN.search(plain):
-        return plain, None
-    places = [at for at, character in enumerate(plain) if not _HIDDEN.match(character)]
-    return "".join(plain[at] for at in places), places
+    hidden = [match.start() - at for at, match in enumerate(_HIDDEN.finditer(plain))]
+    return _HIDDEN.sub("", plain) if hidden else plain, hidden
+
+
+def place_in_text(place: int, hidden: list[int]) -> int:
+    """Return where a character of the visible text stands in the text itself."""
+    return place + bisect_right(hidden, place)

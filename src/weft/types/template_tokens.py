@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from weft.types.invisible import seen
+from weft.types.escape import spliced, windowed
+from weft.types.invisible import place_in_text, seen
 
 _TAGS = """s bos eos pad unk mask sep cls sop eop eod eom eot gmask smask
     start_of_turn end_of_turn start_of_image end_of_image image_soft_token begin_of_text end_of_text
@@ -38,15 +39,9 @@ TEMPLATE_TOKEN = re.compile(
 
 def without_template_tokens(text: str) -> str:
     """Put a backslash behind the first sign of each token of a chat template. All other text stays."""
-    visible, places = seen(text)
-    starts = [match.start() for match in TEMPLATE_TOKEN.finditer(visible)]
-    if not starts:
-        return text
-    parts, last = [], 0
-    for start in starts if places is None else (places[start] for start in starts):
-        parts += [text[last : start + 1], "\\"]
-        last = start + 1
-    return "".join((*parts, text[last:]))
+    visible, hidden = seen(text)
+    places = (place_in_text(match.start(), hidden) + 1 for match in windowed(TEMPLATE_TOKEN, visible))
+    return spliced(text, ((place, place, "\\") for place in places))
 
 
 def data_without_template_tokens(value: Any) -> Any:

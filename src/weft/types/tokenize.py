@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from unicodedata import normalize
 
 STOP_WORDS = frozenset(
@@ -14,6 +15,7 @@ STOP_WORDS = frozenset(
 MOST_TERMS = 64
 """How many terms of a query are looked for, the rarest first."""
 _MOST_QUERY_CHARS = 32_768
+_LOOK_BACK = 1_024
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
 
@@ -29,6 +31,21 @@ def query_part(text: str) -> str:
         return text
     half = _MOST_QUERY_CHARS // 2
     return f"{text[:half]} {text[-half:]}"
+
+
+def slices(text: str, size: int = 32_768) -> Iterator[str]:
+    """Yield a long text in slices, which begin at white space where there is some.
+
+    One call of the regular expressions over all of a text stops every thread until it has ended.
+    """
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        space = max(text.rfind(mark, end - _LOOK_BACK, end) for mark in " \n")
+        end = space if space > start else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def is_unspaced(word: str) -> bool:

@@ -32,7 +32,48 @@ class _Group:
     results: list[Message | None] = field(default_factory=list)
 
 
-_Slot = tuple[_Group, int]
+@dataclass(slots=True)
+class _Slot:
+    """The place of one result. It is open until it is taken, or until another call has the same id."""
+
+    group: _Group
+    at: int
+    is_open: bool = True
+
+
+class _OpenCalls:
+    """The calls that wait for a result, by their ids and by their tools: none is searched for."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, deque[_Slot]] = {}
+        self._by_tool: dict[str | None, deque[_Slot]] = {}
+
+    def add(self, group: _Group) -> None:
+        calls = group.message.tool_calls
+        for call in calls:  # an earlier call of that id is over, answered or not
+            for slot in self._by_id.pop(call.id, ()):
+                slot.is_open = False
+        for at, call in enumerate(calls):
+            slot = _Slot(group, at)
+            self._by_id.setdefault(call.id, deque()).append(slot)
+            for tool in (call.name, None):
+                self._by_tool.setdefault(tool, deque()).append(slot)
+
+    def take(self, result: Message) -> _Slot | None:
+        """Take the first open slot of a result's id; without an id, the first open one of its tool."""
+        if result.tool_call_id is not None:
+            return _first_open(self._by_id.get(result.tool_call_id))
+        by_tool = _first_open(self._by_tool.get(result.tool_name))
+        return by_tool or _first_open(self._by_id.get(""))
+
+
+def _first_open(slots: deque[_Slot] | None) -> _Slot | None:
+    while slots:
+        slot = slots.popleft()
+        if slot.is_open:
+            slot.is_open = False
+            return slot
+    return None
 
 
 def repair_messages(rule: Rule, messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
@@ -56,36 +97,16 @@ def repair_messages(rule: Rule, messages: Sequence[Message]) -> tuple[list[Messa
 
 def _pair(messages: Sequence[Message], notes: list[str]) -> list[_Group]:
     """Group each call with its result, wherever that was. Results without a call are left out."""
-    groups = list[_Group]()
-    waiting: dict[str, deque[_Slot]] = {}
+    groups, calls = list[_Group](), _OpenCalls()
     for message in messages:
         if message.role != "tool":
-            group = _Group(message, [None] * len(message.tool_calls))
-            groups.append(group)
-            for call in message.tool_calls:
-                waiting.pop(call.id, None)  # an earlier call of that id is over, answered or not
-            for at, call in enumerate(message.tool_calls):
-                waiting.setdefault(call.id, deque()).append((group, at))
-        elif slot := _take_slot(message, waiting):
-            group, at = slot
-            group.results[at] = message
+            groups.append(_Group(message, [None] * len(message.tool_calls)))
+            calls.add(groups[-1])
+        elif slot := calls.take(message):
+            slot.group.results[slot.at] = message
         else:
             notes.append(f"A result of {message.tool_name or 'a tool'!r} without its call was left out.")
     return groups
-
-
-def _take_slot(result: Message, waiting: dict[str, deque[_Slot]]) -> _Slot | None:
-    """Take the first open slot of a result's id; without an id, the first open one of its tool."""
-    id_ = result.tool_call_id
-    if id_ is None:
-        id_ = next((key for key, slots in waiting.items() if slots and _is_for(slots[0], result)), "")
-    slots = waiting.get(id_)
-    return slots.popleft() if slots else None
-
-
-def _is_for(slot: _Slot, result: Message) -> bool:
-    group, at = slot
-    return result.tool_name in (None, group.message.tool_calls[at].name)
 
 
 def _result(call: ToolCall, result: Message | None, notes: list[str]) -> Message:

@@ -20,6 +20,7 @@ import yaml
 
 from weft.types.message import McpServer
 from weft.types.recipe import Reload
+from weft.types.tokenize import query_part
 from weft.workspace.files import FileAt, FileReader, FileText, file_at
 
 SKILL_FILE = "SKILL.md"
@@ -55,7 +56,8 @@ class Skill:
     def is_triggered_by(self, message: str) -> bool:
         """Return whether one of the trigger's words begins a word of the message."""
         words = [word.strip() for word in self.trigger.split("|") if word.strip()]
-        return any(re.search(rf"(?<!\w){re.escape(word)}", message, re.IGNORECASE) for word in words)
+        part = query_part(message)
+        return any(re.search(rf"(?<!\w){re.escape(word)}", part, re.IGNORECASE) for word in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

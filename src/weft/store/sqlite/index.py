@@ -13,7 +13,7 @@ import apsw
 from weft.store.sqlite.guard import without_purged
 from weft.store.sqlite.rows import stamp
 from weft.types.message import Message
-from weft.types.tokenize import is_unspaced, pairs, words
+from weft.types.tokenize import is_unspaced, pairs, slices, words
 
 _INDEXED_ROLES = frozenset({"user", "assistant"})
 
@@ -65,7 +65,8 @@ def indexable(text: str) -> str:
     """Return the text to index: runs without spaces become pairs, all else stays."""
     if text.isascii():
         return text
-    return " ".join(" ".join(pairs(word)) if is_unspaced(word) else word for word in words(text))
+    parts = (word for part in slices(text) for word in words(part))
+    return " ".join(" ".join(pairs(word)) if is_unspaced(word) else word for word in parts)
 
 
 def scope_word(owner: str) -> str:

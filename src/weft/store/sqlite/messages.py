@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 
 from weft.errors import StoreError
+from weft.offload import offloaded
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import index_message
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, mark_active, message_columns, message_from, storable
@@ -22,7 +23,7 @@ _SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"
 class SqliteMessages(Repository):
     async def append(self, session_id: str, *messages: Message) -> None:
         if messages:
-            prices = [COUNTERS["exact"].message(message) for message in messages]
+            prices = await message_prices(messages)
             await self._write(lambda db: append_messages(db, session_id, messages, prices))
 
     async def newest(self, session_id: str, n: int) -> list[Message]:
@@ -60,6 +61,12 @@ class SqliteMessages(Repository):
     ) -> Tail:
         limits = (max_tokens, max_messages)
         return await self._read(lambda db: _tail(db, counter, session_id, after, limits))
+
+
+async def message_prices(messages: Sequence[Message]) -> list[int]:
+    """Count the tokens of messages before they are written: a transaction does not wait for that."""
+    size = sum(len(message.content) for message in messages)
+    return await offloaded(size, lambda: [COUNTERS["exact"].message(message) for message in messages])
 
 
 def append_messages(

@@ -13,10 +13,9 @@ from weft.store.process_id import is_running, this_process
 from weft.store.rules import MOST_RESULTS, RESULT_SECONDS, is_interrupted
 from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Repository
-from weft.store.sqlite.messages import append_messages
+from weft.store.sqlite.messages import append_messages, message_prices
 from weft.store.sqlite.rows import moment, new_id, next_seq, storable
 from weft.store.sqlite.tasks import record_task_outcome
-from weft.tokens import COUNTERS
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
@@ -171,7 +170,7 @@ class SqliteTurns(Repository):
         return text, whole, outside
 
     async def _end(self, turn_id: str, ending: _Ending, messages: Sequence[Message]) -> None:
-        prices = [COUNTERS["exact"].message(message) for message in messages]
+        prices = await message_prices(messages)
 
         def work(db: apsw.Connection) -> None:
             query = "select session_id, state, inbox_id from turns where id = ?"
