@@ -220,3 +220,12 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     (tmp_path / "my-workspace").mkdir()
 
     check_blocks(ROOT / "README.md", tmp_path)
+
+
+def test_every_promise_of_the_security_page_names_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "explanation" / "security.md").read_text("utf-8")
+    parts = page.split("\n## ")[1:]
+    named = re.findall(r"`((?:tests|benchmarks)/[\w/]+\.py)`", page)
+
+    assert [part.splitlines()[0] for part in parts if "*Shown by `" not in part] == []
+    assert [path for path in named if not (ROOT / path).exists()] == []
