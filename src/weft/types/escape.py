@@ -59,7 +59,7 @@ def joined(joint: str, texts: Iterable[str]) -> str:
 
 def without_labels(text: str) -> str:
     """Escape role labels at the start of a line with one more backslash."""
-    return _LABEL.sub(r"\1\\\2", text) if "[" in text else text
+    return _LABEL.sub(r"\1\\\2", text)
 
 
 def one_line(text: str) -> str:
