@@ -23,18 +23,23 @@ Kind = Literal["positional", "flag", "flagifboolean"]
 _FLAG = re.compile(r"-{0,2}[^\s=-][^\s=]*")
 _OPEN_FLAG = re.compile(r"-(?!\w\Z|-[^=]+=)")
 """The start of an option whose name or end is still open."""
+_WITHOUT_END_OF_OPTIONS = frozenset({"find", "gfind"})
 _PLACEHOLDER = re.compile(r"\$(param|name)(?!\w)")
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolve:
-    """A command whose output takes the place of a value: a script of the skill, or a listed binary."""
+    """A command whose output takes the place of a value: a script of the skill, or a listed binary.
+
+    `end_of_options` says that it takes what stands behind a `--` of its arguments as values.
+    """
 
     script: str = ""
     binary: str = ""
     subcommand: str = ""
     args: tuple[str, ...] = ()
+    end_of_options: bool = False
 
     def filled(self, value: str, param: str) -> tuple[str, ...]:
         """Return the arguments with `$param` replaced by the value and `$name` by the parameter's name."""
@@ -171,6 +176,7 @@ def _tool(node: _Node) -> ToolDefinition:
 
 def _execution(node: _Node) -> Execution:
     node.only("tool", "binary", "subcommand", "args", "endOfOptions")
+    _check_end_of_options(node)
     return Execution(
         tool=node.get("tool").filled(),
         binary=_binary(node.get("binary")),
@@ -201,8 +207,9 @@ def _argument(node: _Node) -> Argument:
 
 
 def _resolve(node: _Node, param: str) -> Resolve:
-    node.only("script", "binary", "subcommand", "args")
-    script, args = node.get("script", ""), node.get("args", [])
+    node.only("script", "binary", "subcommand", "args", "endOfOptions")
+    _check_end_of_options(node)
+    script, args, ends = node.get("script", ""), node.get("args", []), node.get("endOfOptions", False)
     for at, word in enumerate(Resolve(args=args.texts()).filled("\0", param)):
         before, value, _ = word.partition("\0")
         if value and _OPEN_FLAG.match(before):
@@ -214,10 +221,20 @@ def _resolve(node: _Node, param: str) -> Resolve:
             script.wrong("there is a binary too: keep one of the two.")
         if not is_plain_name(script.data):
             script.wrong(f"{script.data!r} is not the name of a file in the skill's `scripts` folder.")
-        return Resolve(script=script.data, args=args.texts())
+        return Resolve(script=script.data, args=args.texts(), end_of_options=ends.boolean())
     return Resolve(
-        binary=_binary(node.get("binary")), subcommand=node.get("subcommand").text(), args=args.texts()
+        binary=_binary(node.get("binary")),
+        subcommand=node.get("subcommand").text(),
+        args=args.texts(),
+        end_of_options=ends.boolean(),
     )
+
+
+def _check_end_of_options(node: _Node) -> None:
+    """Refuse a promise that is known to be wrong: `find . -- -delete` deletes."""
+    ends, binary = node.get("endOfOptions", False), node.get("binary", "").data
+    if ends.boolean() and binary in _WITHOUT_END_OF_OPTIONS:
+        ends.wrong(f"{binary!r} takes what stands behind `--` as orders too: leave this out.")
 
 
 def _binary(node: _Node, name: str | None = None) -> str:

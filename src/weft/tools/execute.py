@@ -300,7 +300,7 @@ def _resolver(arg: Argument, value: str, bench: ToolEnvironment) -> Command:
     spec = arg.resolve or Resolve()
     words = spec.filled(value, arg.param)
     for word, written in zip(words, spec.args, strict=True):
-        if written == "--":
+        if written == "--" and spec.end_of_options:
             break
         if word.startswith("-") and not written.startswith("-"):
             raise ToolError(f"The value of {arg.param!r} would be an option of the command that resolves it.")

@@ -42,6 +42,11 @@ _FENCES = re.compile(r"`{3,}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
+def has_tags(text: str) -> bool:
+    """Check whether a text has something that would be read as a tag of ours."""
+    return _TAG.search(text) is not None
+
+
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
     return _TAG.sub("&lt;", text)
