@@ -5,6 +5,7 @@ import getopt
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 
 from skill_programs import SHOW_ARGV, bench, descriptor, executable, on_path, program, shell_program
 from weft.errors import ToolError
-from weft.tools.descriptor import Argument, Descriptor, Execution, parse
+from weft.tools.descriptor import Argument, Descriptor, Execution, doubts, parse
 from weft.tools.execute import Plan, Resolving, ToolEnvironment, argv, plan, run
 from weft.tools.process import ExecutionSettings
 
@@ -530,3 +531,22 @@ def test_a_plan_says_why_a_script_would_not_run(programs: Path, place: Path) -> 
             refused="Scripts of skills may not run: set `skills.allowScripts` to allow them.",
         ),
     )
+
+
+# --- shells and interpreters
+
+
+@pytest.mark.parametrize("binary", ["sh", "bash", "python3", "env"])
+async def test_an_interpreter_of_an_allowlist_runs_only_where_scripts_may(place: Path, binary: str) -> None:
+    execution = {"tool": "go", "binary": binary, "subcommand": "", "args": [{"param": "what"}]}
+    data = {"tools": [{"name": "go"}], "allowlist": {binary: [""]}, "execution": [execution]}
+    listed = parse(json.dumps(data), path="tools.json")
+    closed = ToolEnvironment(descriptor=listed, directory=str(place))
+    opened = replace(closed, settings=ExecutionSettings(allow_scripts=True))
+
+    with pytest.raises(ToolError, match=r"runs whatever it is given, which needs `skills.allow_scripts"):
+        await run("go", {"what": "x"}, closed)
+
+    assert plan("go", {"what": "x"}, opened).argv == (binary, "x")
+    assert f"tool 'go' is refused: {binary!r} runs whatever" in " ".join(doubts(listed, allow_scripts=False))
+    assert not any("refused" in doubt for doubt in doubts(listed, allow_scripts=True))

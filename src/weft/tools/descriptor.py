@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeVar, get_args
 
 from weft.errors import ToolError, did_you_mean
+from weft.tools.interpreters import is_interpreter, refusal
 from weft.types.escape import sendable
 from weft.types.message import ToolDefinition
 
@@ -104,7 +106,7 @@ def parse(text: str, *, path: str) -> Descriptor:
         raise ToolError(f"{path}, line {_line(text, wrong.place)}, {_key(wrong.place)}: {wrong}") from None
 
 
-def doubts(descriptor: Descriptor) -> Iterator[str]:
+def doubts(descriptor: Descriptor, *, allow_scripts: bool) -> Iterator[str]:
     """Yield a sentence for each tool that is valid but fails whenever it is called."""
     for tool in descriptor.tools:
         runs = descriptor.execution[tool.name]
@@ -114,6 +116,8 @@ def doubts(descriptor: Descriptor) -> Iterator[str]:
             if subcommand not in descriptor.allowlist.get(binary, ()):
                 words = f"{binary} {subcommand}".strip()
                 yield f"tool {tool.name!r}: {words!r} is not on the allowlist, so it is never run"
+            elif not allow_scripts and is_interpreter(binary, shutil.which(binary) or ""):
+                yield f"tool {tool.name!r} is refused: {refusal(binary)}"
         properties = tool.parameters.get("properties")
         for arg in runs.args:
             if not isinstance(properties, Mapping) or arg.param not in properties:
