@@ -154,8 +154,7 @@ def requests(context: weft.Context) -> Iterator[tuple[str, dict[str, Any]]]:
 def troubles(context: weft.Context, plain: weft.Context) -> list[str]:
     """Return what a forged context has more of than the harmless one."""
     found = []
-    tags = structure("\n\n".join(map(str, (m.content for m in context.to_messages()))))["tag"]
-    usual = structure("\n\n".join(map(str, (m.content for m in plain.to_messages()))))["tag"]
+    tags, usual = (sum(structure(m.content)["tag"] for m in one.to_messages()) for one in (context, plain))
     if context.tagged and tags > usual:
         found.append(f"{tags - usual} forged tags")
     labels, ours = (structure(one.to_prompt_string())["label"] for one in (context, plain))

@@ -35,6 +35,7 @@ message, one answer nor one write of a group must take the others with it; a str
 failure only in itself; a tool is anybody's code; and a turn that fails is recorded as failed, whatever it
 was, before the error goes on."""
 LAZY_IMPORTS = {
+    ("cli/environment.py", "refuse_inspection"): "ctypes",
     ("__init__.py", "_homes"): "pathlib",
     ("models.py", "make_provider"): "weft.providers.http",
     ("channels/chat.py", "_editor"): "weft.channels",

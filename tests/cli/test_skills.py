@@ -124,6 +124,7 @@ def test_who_is_ended_or_loses_the_terminal_leaves_no_program_behind(
     told = home / "told"
     script = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     tools = described([{"param": "text"}], binary="python3", subcommand="-c")
+    (home / "config.toml").write_text("[skills]\nallow_scripts = true\n", "utf-8")
     (home / "workspace" / "skills" / "notes" / "tools.json").write_text(json.dumps(tools), "utf-8")
     command = [sys.executable, "-m", "weft", "skills", "try", "notes", "add_note", "--run"]
     environ = {"WEFT_HOME": str(home), "PATH": os.environ["PATH"]}

@@ -114,7 +114,9 @@ def test_M11_M31_tool_result_is_the_role_tool(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("imported", [True, False], ids=["imported", "of another sender"])
-def test_M30_a_chat_goes_on_in_the_session_channel_chat_id(tmp_path: Path, imported: bool) -> None:
+def test_M30_a_chat_goes_on_in_the_session_channel_chat_id_but_not_in_one_of_a_file(
+    tmp_path: Path, imported: bool
+) -> None:
     file = write(tmp_path / "telegram_7.json", json.dumps(SESSION))
     with LoopbackVendor("openai", ["At six.", "Yes."][imported:]) as vendor, FakeTelegram() as telegram:
         home = Home(tmp_path / "weft", vendor, (("TELEGRAM_BOT_TOKEN", TOKEN),))
@@ -133,7 +135,8 @@ def test_M30_a_chat_goes_on_in_the_session_channel_chat_id(tmp_path: Path, impor
             telegram.wait(2 - imported)
     spoken = [text for role, text in said(home.payloads[-1]) if role != "system"]
 
-    assert spoken == ["When is the tide?", "At six.", "And now?"]
+    own = [] if imported else ["When is the tide?", "At six."]
+    assert spoken == [*own, "And now?"], "a file cannot name itself into a live conversation"
 
 
 def test_P35_an_incomplete_batch_takes_no_room_from_the_batches_that_are_kept(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import getopt
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 
 from skill_programs import SHOW_ARGV, bench, descriptor, executable, on_path, program, shell_program
 from weft.errors import ToolError
-from weft.tools.descriptor import Argument, Descriptor, Execution
+from weft.tools.descriptor import Argument, Descriptor, Execution, doubts, parse
 from weft.tools.execute import Plan, Resolving, ToolEnvironment, argv, plan, run
 from weft.tools.process import ExecutionSettings
 
@@ -403,6 +404,7 @@ async def test_a_listed_binary_may_resolve_a_value_and_no_other(programs: Path, 
     ("args", "value", "seen"),
     [
         (["$param"], "-x", None),
+        (["-f", "$param", "--"], "-x", None),
         (["--on", "$param"], "--danger", None),
         (["$param$param"], "--", None),
         (["--", "$param"], "-x", ["--", "-x"]),
@@ -417,9 +419,37 @@ async def test_a_value_is_no_option_of_the_command_that_resolves_it_either(
 ) -> None:
     program(place / "scripts", "show", SHOW_ARGV)
 
-    found = await title_given(place, value, script="show", args=args)
+    found = await title_given(place, value, script="show", args=args, endOfOptions=True)
 
     assert found == (value if seen is None else json.dumps(seen))
+
+
+async def test_a_double_dash_protects_a_value_only_from_a_command_that_is_said_to_honor_it(
+    programs: Path, place: Path
+) -> None:
+    program(place / "scripts", "show", SHOW_ARGV)
+    args = ["--", "$param"]
+
+    assert await title_given(place, "-x", script="show", args=args) == "-x", "it was not resolved"
+    assert await title_given(place, "x", script="show", args=args) == json.dumps(["--", "x"])
+
+
+async def test_find_cannot_be_made_to_delete_by_a_value(place: Path) -> None:
+    (place / "precious.txt").write_text("do not delete")
+    execution = {"tool": "look", "binary": "find", "subcommand": "", "args": [{"param": "where"}]}
+
+    def read(**more: bool) -> Descriptor:
+        data = {"tools": [{"name": "look"}], "allowlist": {"find": [""]}, "execution": [execution | more]}
+        return parse(json.dumps(data), path="tools.json")
+
+    with pytest.raises(ToolError, match="'find' takes what stands behind `--` as orders too"):
+        read(endOfOptions=True)
+    where = ToolEnvironment(descriptor=read(), directory=str(place), workspace=str(place))
+    for value in ("-delete", "--delete", "-exec", "-"):
+        with pytest.raises(ToolError, match="a value must not begin with a dash: where"):
+            await run("look", {"where": value}, where)
+
+    assert (place / "precious.txt").exists()
 
 
 async def test_a_resolved_value_is_no_option_either(programs: Path, place: Path) -> None:
@@ -501,3 +531,22 @@ def test_a_plan_says_why_a_script_would_not_run(programs: Path, place: Path) -> 
             refused="Scripts of skills may not run: set `skills.allowScripts` to allow them.",
         ),
     )
+
+
+# --- shells and interpreters
+
+
+@pytest.mark.parametrize("binary", ["sh", "bash", "python3", "env"])
+async def test_an_interpreter_of_an_allowlist_runs_only_where_scripts_may(place: Path, binary: str) -> None:
+    execution = {"tool": "go", "binary": binary, "subcommand": "", "args": [{"param": "what"}]}
+    data = {"tools": [{"name": "go"}], "allowlist": {binary: [""]}, "execution": [execution]}
+    listed = parse(json.dumps(data), path="tools.json")
+    closed = ToolEnvironment(descriptor=listed, directory=str(place))
+    opened = replace(closed, settings=ExecutionSettings(allow_scripts=True))
+
+    with pytest.raises(ToolError, match=r"runs whatever it is given, which needs `skills.allow_scripts"):
+        await run("go", {"what": "x"}, closed)
+
+    assert plan("go", {"what": "x"}, opened).argv == (binary, "x")
+    assert f"tool 'go' is refused: {binary!r} runs whatever" in " ".join(doubts(listed, allow_scripts=False))
+    assert not any("refused" in doubt for doubt in doubts(listed, allow_scripts=True))

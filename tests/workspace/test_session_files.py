@@ -1,6 +1,7 @@
 """A conversation as a file, in our form and in miniclaw's."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import hypothesis.strategies as st
@@ -28,7 +29,7 @@ def imported(message: weft.Message) -> str:
 def test_our_file_brings_everything_back() -> None:
     found = read_session(to_lines(SESSION, TALK), "x")
 
-    assert list(found.messages) == TALK
+    assert list(found.messages) == [replace(message, origin="import") for message in TALK]
     assert (found.id, found.channel, found.conversation) == ("telegram_77", "telegram", "77")
     assert (found.sender, found.agent_id) == ("42", "iris")
 

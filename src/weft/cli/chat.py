@@ -15,6 +15,7 @@ from weft.channels.chat import Chat, TerminalConsent, piped_lines, skippable, ty
 from weft.channels.completions import Completions
 from weft.cli.models import model_names
 from weft.cli.options import (
+    CONVERSATION,
     PERSON,
     ModelName,
     ProviderName,
@@ -40,7 +41,6 @@ from weft.types.request import TurnRequest
 
 app = typer.Typer(add_completion=False)
 
-_CONVERSATION = "chat"
 _RECALLED_LINES = 200
 _READ_ONLY = (
     "A conversation is kept, and here it cannot be: `weft doctor` says how to make the database writable, "
@@ -69,8 +69,8 @@ def chat(
         try:
             is_typed = sys.stdin.isatty()
             consent = TerminalConsent(out) if is_typed else None
-            caller = replace(PERSON, conversation=_CONVERSATION, ask=consent.ask if consent else None)
-            request = TurnRequest(text="", caller=caller, session=_CONVERSATION, commands=True)
+            caller = replace(PERSON, conversation=CONVERSATION, ask=consent.ask if consent else None)
+            request = TurnRequest(text="", caller=caller, session=CONVERSATION, commands=True)
             request = replace(request, session=await _session(assistant, request, session, new=new))
             for turn in await assistant.interrupted(request.session):
                 text = escape(printable(turn.text))

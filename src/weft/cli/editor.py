@@ -23,7 +23,8 @@ def edited(text: str) -> str:
         path = Path(folder) / "block.md"
         write_private(path, text)
         try:
-            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603 - the person's own
+            command = [*shlex.split(editor), str(path)]
+            subprocess.run(command, env=os.environ, check=True)  # noqa: S603 - the person's own
             edited = path.read_bytes().decode()
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             raise ConfigError(f"The editor {editor!r} failed: set EDITOR to one that works.") from error

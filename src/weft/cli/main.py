@@ -17,6 +17,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from weft.cli.environment import refuse_inspection
 from weft.cli.interrupt import CODE as INTERRUPTED
 from weft.cli.interrupt import raise_on_interrupt
 from weft.errors import WeftError, did_you_mean, missing_package
@@ -51,6 +52,8 @@ COMMANDS = {
     "tools": "List, enable and disable the optional tools: files and web pages.",
 }
 
+_RUNS_PROGRAMS = frozenset({"ask", "chat", "mcp", "serve"})
+
 
 class LazyGroup(TyperGroup):
     """A group whose commands are modules of this folder."""
@@ -61,6 +64,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in _RUNS_PROGRAMS:
+            refuse_inspection()
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         gc.disable()  # nothing that is imported is garbage: looking for some takes a tenth of the start
         command = import_module(f"weft.cli.{module}").app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -68,7 +69,7 @@ def install_local() -> None:
         raise typer.Exit(1)
     for step in INSTALL_STEPS:
         command = [sys.executable, "-m", "pip", "install", *step]
-        if subprocess.run(command, check=False).returncode:  # noqa: S603 - fixed words, no shell
+        if subprocess.run(command, env=os.environ, check=False).returncode:  # noqa: S603 - fixed words, no shell
             raise ProviderError(f"`pip install {' '.join(step)}` failed: see what it says above.")
     out.print("The embedded model is installed: `weft ask -p local hello` asks it.")
 

@@ -66,6 +66,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program t
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
+CONVERSATION = "chat"
+"""The conversation of `weft chat`, unless a session is named."""
 PERSON = Caller(agent_id="weft", channel="terminal", sender_id="owner")
 """The person at the terminal: the owner."""
 

@@ -11,14 +11,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from weft.cli.options import AsJson, Yes, confirm_loss, out, safe, say, write
+from weft.cli.options import CONVERSATION, PERSON, AsJson, Yes, confirm_loss, out, safe, say, write
 from weft.cli.stores import with_store
 from weft.errors import ConfigError, StoreError, WrongPath
 from weft.memory.base import Store
 from weft.types.escape import one_line, printable
 from weft.types.message import Message
 from weft.types.plural import counted
-from weft.types.session import Session
+from weft.types.session import IMPORTED, Session
 from weft.workspace.session_files import SessionFile, read_session, to_chai, to_lines, to_miniclaw
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ app = typer.Typer(
     help="List, read, rename, delete, export and import conversations, and begin new ones.",
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the first characters of one.")]
-_MIN_PREFIX, _LISTED, _TITLE_CHARS = 4, 5, 60
+_MIN_PREFIX, _LISTED, _TITLE_CHARS, _ALL = 4, 5, 60, 10**9
 
 
 @app.command("list")
@@ -165,13 +165,17 @@ def export(
 def import_sessions(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of Weft, miniclaw or Chai.")],
 ) -> None:
-    """Read conversations from files; one that is damaged is left as it is and named."""
+    """Read conversations from files; one that is damaged is left as it is and named.
+
+    They are yours to read and to continue by their ids. What a file says about its channel and its sender
+    counts for nothing, and its system messages become notes.
+    """
     codes: list[int] = []
     for file in files:
         try:
             session = read_session(_text(Path(file)), Path(file).stem)
-            with_store(partial(_import, session))
-            out.print(f"{escape(printable(session.id))}: {counted(len(session.messages), 'message')}")
+            session_id = with_store(partial(_import, session))
+            out.print(f"{escape(printable(session_id))}: {counted(len(session.messages), 'message')}")
             for note in session.notes:
                 typer.echo(f"weft: {printable(note)}", err=True)
         except StoreError as error:
@@ -181,13 +185,20 @@ def import_sessions(
         raise typer.Exit(min(codes))  # the call was wrong only if all these files were
 
 
-async def _import(file: SessionFile, store: Store) -> None:
-    if await store.sessions.find(file.id) is not None:
+async def _import(file: SessionFile, store: Store) -> str:
+    """Store a conversation as one of the owner's that no channel leads to. Returns the id of its session.
+
+    An id that is the name of a conversation already would lead that conversation's messages here.
+    """
+    existing = await store.sessions.find(file.id)
+    if existing is not None and existing.channel == IMPORTED:
         raise StoreError(f"There is a session {file.id!r} already: nothing of it was imported.")
-    session = await store.sessions.new(
-        file.channel, file.conversation, file.sender, agent_id=file.agent_id, session_id=file.id
-    )
+    names = {session.conversation for session in await store.sessions.list(limit=_ALL)} | {CONVERSATION}
+    session_id = f"{IMPORTED}-{file.id}" if file.id in names else file.id
+    place = (IMPORTED, f"{file.channel}:{file.conversation}", PERSON.sender_id)
+    session = await store.sessions.new(*place, agent_id=PERSON.agent_id, session_id=session_id)
     await store.messages.append(session.id, *file.messages)
+    return session.id
 
 
 def _text(file: Path) -> str:

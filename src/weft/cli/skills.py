@@ -149,7 +149,7 @@ def validate(path: Annotated[Path, typer.Argument(metavar="FOLDER")]) -> None:
     if isinstance(skill, LeftOut):
         raise ConfigError(f"The skill cannot be used: {skill.reason}")
     described = _descriptor(folder.resolve()) if (folder / TOOLS_FILE).exists() else Descriptor()
-    for warning in (*skill.warnings, *doubts(described)):
+    for warning in (*skill.warnings, *doubts(described, allow_scripts=settings().skills.allow_scripts)):
         out.print(f"[yellow]warning[/] {safe(warning)}")
     for offered in described.tools:
         out.print(f"[green]tool[/]  {safe(offered.name)}: {safe(offered.description or '(no description)')}")

@@ -12,7 +12,7 @@ from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
 from weft.tokens import PART_TOKENS, Counter, counter
 from weft.types.build import BuildSpec
-from weft.types.escape import without_tags
+from weft.types.escape import has_tags, without_tags
 from weft.types.message import McpServer, Message
 from weft.types.recipe import Layer
 from weft.types.section import Offer, Piece, Place, Section, least_trusted
@@ -127,7 +127,7 @@ def plan(materials: Materials) -> ContextPlan:
 
 def _without_tags(offer: Offer) -> Offer:
     """Escape the tags in an offer, unless they are ours."""
-    if offer.has_tags or not any("<" in text for text in _texts(offer)):
+    if offer.has_tags or not any(map(has_tags, _texts(offer))):
         return offer
     return replace(
         offer,

@@ -26,7 +26,7 @@ from weft.types.message import Message
 from weft.types.person import default_person
 from weft.types.recipe import Recipe
 from weft.types.request import Caller, TurnRequest
-from weft.types.session import Session, SessionRule
+from weft.types.session import IMPORTED, Session, SessionRule
 
 NOTES = "notes"
 DEFAULT_MODEL = "weft"
@@ -283,6 +283,11 @@ class Engine:
 
 
 def _may_enter(session: Session, caller: Caller, rule: SessionRule) -> bool:
-    """Return whether a session is the caller's own. The owner of the assistant may enter every one."""
+    """Return whether a session is the caller's own. The owner of the assistant may enter every one.
+
+    A file chose the id of an imported session, so only a person who names it at the terminal enters that.
+    """
+    if session.channel == IMPORTED and caller.channel != "terminal":
+        return False
     key = rule.key(session.channel, session.conversation, session.sender)
     return caller.is_owner or key == rule.key(caller.channel, session.conversation, caller.sender_id)

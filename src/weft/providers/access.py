@@ -157,7 +157,12 @@ def _run_command(line: str, setting: str) -> str:
     """Return the first line that a command writes, such as a password manager's."""
     try:
         done = subprocess.run(  # noqa: S603 - the owner's own setting, run without a shell
-            shlex.split(line), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=True
+            shlex.split(line),
+            stdin=subprocess.DEVNULL,
+            env=os.environ,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=True,
         )
     except (OSError, ValueError, IndexError, subprocess.SubprocessError):
         raise ConfigError(f"The command of `{setting}` failed: try it in a terminal.") from None

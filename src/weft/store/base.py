@@ -124,7 +124,7 @@ class Sessions(Protocol):
         rule: SessionRule = ...,
         session_id: str = "",
     ) -> Session:
-        """Create a session and bind this conversation to it. An import brings its id."""
+        """Create a session and bind this conversation to it; an import brings its id, and binds nothing."""
 
     async def find_or_create(
         self, channel: str, conversation: str, sender: str, *, agent_id: str = "", rule: SessionRule = ...

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeVar, get_args
 
 from weft.errors import ToolError, did_you_mean
+from weft.tools.interpreters import is_interpreter, refusal
 from weft.types.escape import sendable
 from weft.types.message import ToolDefinition
 
@@ -23,18 +25,23 @@ Kind = Literal["positional", "flag", "flagifboolean"]
 _FLAG = re.compile(r"-{0,2}[^\s=-][^\s=]*")
 _OPEN_FLAG = re.compile(r"-(?!\w\Z|-[^=]+=)")
 """The start of an option whose name or end is still open."""
+_WITHOUT_END_OF_OPTIONS = frozenset({"find", "gfind"})
 _PLACEHOLDER = re.compile(r"\$(param|name)(?!\w)")
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolve:
-    """A command whose output takes the place of a value: a script of the skill, or a listed binary."""
+    """A command whose output takes the place of a value: a script of the skill, or a listed binary.
+
+    `end_of_options` says that it takes what stands behind a `--` of its arguments as values.
+    """
 
     script: str = ""
     binary: str = ""
     subcommand: str = ""
     args: tuple[str, ...] = ()
+    end_of_options: bool = False
 
     def filled(self, value: str, param: str) -> tuple[str, ...]:
         """Return the arguments with `$param` replaced by the value and `$name` by the parameter's name."""
@@ -103,7 +110,7 @@ def parse(text: str, *, path: str) -> Descriptor:
         raise ToolError(f"{path}, line {_line(text, wrong.place)}, {_key(wrong.place)}: {wrong}") from None
 
 
-def doubts(descriptor: Descriptor) -> Iterator[str]:
+def doubts(descriptor: Descriptor, *, allow_scripts: bool) -> Iterator[str]:
     """Yield a sentence for each tool that is valid but fails whenever it is called."""
     for tool in descriptor.tools:
         runs = descriptor.execution[tool.name]
@@ -113,6 +120,8 @@ def doubts(descriptor: Descriptor) -> Iterator[str]:
             if subcommand not in descriptor.allowlist.get(binary, ()):
                 words = f"{binary} {subcommand}".strip()
                 yield f"tool {tool.name!r}: {words!r} is not on the allowlist, so it is never run"
+            elif not allow_scripts and is_interpreter(binary, shutil.which(binary) or ""):
+                yield f"tool {tool.name!r} is refused: {refusal(binary)}"
         properties = tool.parameters.get("properties")
         for arg in runs.args:
             if not isinstance(properties, Mapping) or arg.param not in properties:
@@ -181,6 +190,7 @@ def _tool(node: _Node) -> ToolDefinition:
 
 def _execution(node: _Node) -> Execution:
     node.only("tool", "binary", "subcommand", "args", "endOfOptions")
+    _check_end_of_options(node)
     return Execution(
         tool=node.get("tool").filled(),
         binary=_binary(node.get("binary")),
@@ -211,8 +221,9 @@ def _argument(node: _Node) -> Argument:
 
 
 def _resolve(node: _Node, param: str) -> Resolve:
-    node.only("script", "binary", "subcommand", "args")
-    script, args = node.get("script", ""), node.get("args", [])
+    node.only("script", "binary", "subcommand", "args", "endOfOptions")
+    _check_end_of_options(node)
+    script, args, ends = node.get("script", ""), node.get("args", []), node.get("endOfOptions", False)
     for at, word in enumerate(Resolve(args=args.texts()).filled("\0", param)):
         before, value, _ = word.partition("\0")
         if value and _OPEN_FLAG.match(before):
@@ -224,10 +235,20 @@ def _resolve(node: _Node, param: str) -> Resolve:
             script.wrong("there is a binary too: keep one of the two.")
         if not is_plain_name(script.data):
             script.wrong(f"{script.data!r} is not the name of a file in the skill's `scripts` folder.")
-        return Resolve(script=script.data, args=args.texts())
+        return Resolve(script=script.data, args=args.texts(), end_of_options=ends.boolean())
     return Resolve(
-        binary=_binary(node.get("binary")), subcommand=node.get("subcommand").text(), args=args.texts()
+        binary=_binary(node.get("binary")),
+        subcommand=node.get("subcommand").text(),
+        args=args.texts(),
+        end_of_options=ends.boolean(),
     )
+
+
+def _check_end_of_options(node: _Node) -> None:
+    """Refuse a promise that is known to be wrong: `find . -- -delete` deletes."""
+    ends, binary = node.get("endOfOptions", False), node.get("binary", "").data
+    if ends.boolean() and binary in _WITHOUT_END_OF_OPTIONS:
+        ends.wrong(f"{binary!r} takes what stands behind `--` as orders too: leave this out.")
 
 
 def _binary(node: _Node, name: str | None = None) -> str:

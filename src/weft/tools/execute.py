@@ -17,6 +17,7 @@ from typing import Any
 
 from weft.errors import ToolError, did_you_mean
 from weft.tools.descriptor import Argument, Descriptor, Execution, Resolve, is_plain_name
+from weft.tools.interpreters import is_interpreter, refusal
 from weft.tools.process import (
     Command,
     ExecutionSettings,
@@ -145,9 +146,10 @@ def _command(bench: ToolEnvironment, binary: str, subcommand: str) -> Command:
     if subcommand not in allowed:
         raise ToolError(f"subcommand not allowlisted: {subcommand}")
     environment = clean_environment(os.environ, workspace=bench.workspace)
-    return Command(
-        program=find_program(binary, environment), directory=bench.runs_in, environment=environment
-    )
+    program = find_program(binary, environment)
+    if is_interpreter(binary, program) and not bench.settings.allow_scripts:
+        raise ToolError(f"A program may not run: {refusal(binary)}.")
+    return Command(program=program, directory=bench.runs_in, environment=environment)
 
 
 def _until(ends: float, settings: ExecutionSettings) -> ExecutionSettings:
@@ -300,7 +302,7 @@ def _resolver(arg: Argument, value: str, bench: ToolEnvironment) -> Command:
     spec = arg.resolve or Resolve()
     words = spec.filled(value, arg.param)
     for word, written in zip(words, spec.args, strict=True):
-        if written == "--":
+        if written == "--" and spec.end_of_options:
             break
         if word.startswith("-") and not written.startswith("-"):
             raise ToolError(f"The value of {arg.param!r} would be an option of the command that resolves it.")

@@ -49,6 +49,11 @@ _WINDOW, _OVERLAP = 65_536, 4_096
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
+def has_tags(text: str) -> bool:
+    """Check whether a text has something that would be read as a tag of ours."""
+    return next(windowed(_TAG, text), None) is not None
+
+
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
     return spliced(text, ((match.start(), match.end(), "&lt;") for match in windowed(_TAG, text)))

@@ -16,6 +16,9 @@ Summarizer = Callable[[str, Sequence[Message]], Awaitable[str]]
 ONE_OFF = "ask"
 """The channel and the conversation of one-off questions, which are never learned from or recalled."""
 
+IMPORTED = "import"
+"""The channel of conversations that were read from files. No message comes from it: it binds nothing."""
+
 _MARK = re.compile(r"\{(channel|conversation|sender)\}")
 
 

@@ -14,7 +14,7 @@ from weft.errors import StoreError
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.purge import delete_session
 from weft.store.sqlite.rows import fetch, mark_active, new_id, record, storable
-from weft.types.session import ONE_OFF, Session, SessionRule
+from weft.types.session import IMPORTED, ONE_OFF, Session, SessionRule
 
 PLAIN_RULE = SessionRule()
 _COLUMNS = (
@@ -90,7 +90,8 @@ class SqliteSessions(Repository):
         session_id: str = "",
     ) -> Session:
         def work(db: apsw.Connection) -> Session:
-            if session := _bound(db, rule.key(channel, conversation, sender)):
+            session = _bound(db, rule.key(channel, conversation, sender))
+            if session is not None and channel != IMPORTED:
                 _close(db, session.id)
             return _new(db, (channel, conversation, sender), agent_id, rule, session_id)
 
@@ -192,7 +193,8 @@ def _new(
     row = (session_id, *who, agent_id, now, now, None, 0, 0)
     db.execute(f"insert into sessions({_COLUMNS}) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     mark_active(db, session_id, now)
-    db.execute(_BIND, (*rule.key(*who), session_id))
+    if who[0] != IMPORTED:
+        db.execute(_BIND, (*rule.key(*who), session_id))
     return record(Session, _COLUMNS.split(", "), row)
 
 
