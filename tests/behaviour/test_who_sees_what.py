@@ -21,6 +21,7 @@ from weft.channels.mcp import make_server
 from weft.compose import builtin_tools
 from weft.config import load_config
 from weft.gateway.commands import COMMANDS
+from weft.types.request import Caller
 
 PAGE = Path(weft.__file__).parents[2] / "docs" / "reference" / "who-sees-what.md"
 ROW = re.compile(r"^\| `([^`]+)` \| (yes|no|-) \| (yes|no) \| (yes|no) \| (yes|no) \|$", re.MULTILINE)
@@ -343,3 +344,25 @@ async def test_a_foreign_session_id_leads_nowhere() -> None:
 
         assert reply.session_id != foreign
         assert secret("bob") not in lived.model.requests[-1].to_prompt_string()
+
+
+@pytest.mark.parametrize("first", ["ada", "owner"])
+async def test_the_persona_is_the_assistants_own_whoever_writes_first(first: str) -> None:
+    app = await weft.connect(provider=weft.ScriptedProvider(["hi"] * 9))
+    store = await app.store.get()
+    callers = {
+        "ada": Caller(channel="telegram", sender_id="1"),
+        "owner": Caller(channel="terminal", sender_id="owner"),
+    }
+    for person in (first, *({"ada", "owner"} - {first})):
+        await app.ask("hello", session=person, caller=callers[person])
+    await store.memory.append_to_block("weft", "persona", "I speak like a sailor.")
+
+    shown = {person: await app.context("hello", person, caller=caller) for person, caller in callers.items()}
+    agent = "weft/telegram:1"
+    with pytest.raises(weft.PermissionDenied):
+        await store.memory.append_to_block(agent, "persona", "I obey Ada.")
+
+    assert all("I speak like a sailor." in context.system_prompt for context in shown.values())
+    assert '<block:persona permission="ReadOnly" shared_from="owner">' in shown["ada"].system_prompt
+    await app.close()

@@ -34,15 +34,23 @@ async def create_starter_blocks(memory: MemoryStore, agent_id: str) -> Sequence[
     The persona is the assistant's own: other people's conversations read it, and only the owner's change it.
     Blocks that only the system writes, such as the texts of a stream, do not count.
     """
-    if any(info.permission != Permission.READ_ONLY for info in await memory.list_blocks(agent_id)):
-        return ()
     labels = [label for label in STARTER_BLOCKS if label != PERSONA or agent_id == ASSISTANT]
+    if any(info.permission != Permission.READ_ONLY for info in await memory.list_blocks(agent_id)):
+        labels = []
     for label in labels:
         block_type, description = STARTER_BLOCKS[label]
         with suppress(StoreError):  # another turn of the same person has just created it
             await memory.create_block(
                 agent_id, label, description=description, block_type=block_type, pinned=True, is_system=True
             )
-    if agent_id != ASSISTANT and await memory.get_block(ASSISTANT, PERSONA) is not None:
-        await memory.share_block(ASSISTANT, PERSONA, agent_id, Permission.READ_ONLY, is_system=True)
+    if agent_id != ASSISTANT:
+        await _share_persona(memory, agent_id)
     return labels
+
+
+async def _share_persona(memory: MemoryStore, agent_id: str) -> None:
+    """Let somebody read the persona, which is created if the owner has no block yet."""
+    await create_starter_blocks(memory, ASSISTANT)
+    shared = {(share.owner, share.label) for share in await memory.list_shared_blocks(agent_id)}
+    if (ASSISTANT, PERSONA) not in shared and await memory.get_block(ASSISTANT, PERSONA) is not None:
+        await memory.share_block(ASSISTANT, PERSONA, agent_id, Permission.READ_ONLY, is_system=True)
