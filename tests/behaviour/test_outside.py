@@ -16,6 +16,7 @@ from skill_programs import on_path, scribe
 from watching import FeedServer, watches, watching
 from weft.channels.attachments import Attachment, with_attachments
 from weft.tools.base import Tool
+from weft.types.limits import ModelInfo
 from weft.types.message import ToolDefinition
 from weft.types.request import Caller, TurnRequest
 from wired import Wire, gateway, said
@@ -139,6 +140,67 @@ async def test_the_question_shows_all_of_the_text_and_every_hidden_character() -
 
     assert "safe " * 500 in question
     assert "<U+202E>txt.exe<U+200B>\n    last line" in question
+
+
+async def test_what_was_asked_is_what_is_done() -> None:
+    """A call that is changed while the person reads it is not made."""
+    arguments: dict[str, Any] = {"label": "notes", "text": "harmless"}
+
+    async def ask(question: str) -> bool:
+        assert "harmless" in question
+        arguments["text"] = RULE
+        return True
+
+    call = weft.ToolCall(id="c1", name="memory_append", arguments=arguments)
+    script: list[str | weft.Reply] = [
+        calls(("look", {})),
+        weft.Reply(text="", tool_calls=(call,), stop_reason="tools"),
+        "no",
+    ]
+    model = weft.ScriptedProvider(script)
+    app = await weft.connect(provider=model, tools=[outside_tool()])
+    await app.ask("look", session="s", caller=replace(OWNER, ask=ask))
+
+    store = await app.store.get()
+    assert await store.memory.get_rendered_content("weft", "notes") == ""
+    assert model.requests[-1].to_messages()[-1].content == (
+        "not done: the call changed while the person was asked."
+    )
+    await app.close()
+
+
+async def test_a_block_that_wants_consent_is_asked_for_once_in_such_a_turn() -> None:
+    questions = []
+
+    async def ask(question: str) -> bool:
+        questions.append(question)
+        return True
+
+    append = calls(("memory_append", {"label": "about", "text": "likes tea"}))
+    script: list[str | weft.Reply] = [append, "ok", calls(("look", {})), append, "ok"]
+    app = await weft.connect(provider=weft.ScriptedProvider(script), tools=[outside_tool()])
+    store = await app.store.get()
+    await store.memory.create_block("weft", "about", permission=weft.Permission.HUMAN)
+    for _ in range(2):
+        await app.ask("hello", session="s", caller=replace(OWNER, ask=ask))
+
+    assert [question.partition("?")[0] for question in questions] == [
+        "May I add to the memory block “about”",
+        "May I use `memory_append`",
+    ]
+    await app.close()
+
+
+async def test_without_tools_the_rule_remembers_the_persons_own_words_alone() -> None:
+    model = weft.ScriptedProvider(["ok"], info=ModelInfo(id="plain", provider="scripted", calls_tools=False))
+    app = await weft.connect(provider=model)
+    request = TurnRequest(text="Remember that I live in Lisbon.", caller=OWNER, session="s")
+    file = Attachment(name="letter.txt", size_bytes=9, text=RULE)
+    await _reply(app, with_attachments(request, [file]))
+
+    store = await app.store.get()
+    assert await store.memory.get_rendered_content("weft", "notes") == "I live in Lisbon."
+    await app.close()
 
 
 async def test_what_the_person_asks_for_in_their_own_words_needs_no_question() -> None:

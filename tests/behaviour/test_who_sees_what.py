@@ -366,3 +366,29 @@ async def test_the_persona_is_the_assistants_own_whoever_writes_first(first: str
     assert all("I speak like a sailor." in context.system_prompt for context in shown.values())
     assert '<block:persona permission="ReadOnly" shared_from="owner">' in shown["ada"].system_prompt
     await app.close()
+
+
+async def test_files_and_the_reload_of_everything_are_the_owners(home: Path) -> None:
+    (home / "config.toml").write_text(f'[tools]\nenabled = ["files"]\n[tools.files]\nfolders = ["{home}"]\n')
+    async with world() as lived:
+        offered = {}
+        for person in PEOPLE:
+            await lived.say(person, "hello")
+            offered[person] = "read_file" in {tool.name for tool in lived.model.requests[-1].tools}
+        with pytest.raises(weft.PermissionDenied, match="Only the owner"):
+            await lived.say("ada", "/reload", commands=True)
+        assert (await lived.say("owner", "/reload", commands=True)).text.startswith("Instructions")
+
+    assert offered == {"ada": False, "bob": False, "owner": True}
+
+
+async def test_over_http_a_share_keeps_its_permission_for_the_owner_too() -> None:
+    async with world() as lived, served(lived) as clients:
+        memory = lived.store.memory
+        await memory.share_block("weft/bob", "diary-bob", "weft", weft.Permission.READ_ONLY, is_system=True)
+
+        answer = await clients["owner"].put("/api/blocks/diary-bob", json={"text": "HACKED"})
+        deleted = await clients["owner"].delete("/api/blocks/diary-bob")
+
+        assert (answer.status_code, deleted.status_code) == (403, 404)
+        assert secret("bob") in (await memory.get_rendered_content("weft/bob", "diary-bob") or "")
