@@ -66,8 +66,14 @@ def sections_of(flat: str) -> list[tuple[str, str]]:
     """Read a flat prompt back: a label alone on a line begins a section, a blank line ends the one before."""
     pieces = re.split(r"(?:\A|\n\n)\[(System|User|Assistant)\]\n", flat)
     assert pieces[0] == ""
-    guarded = re.compile(r"(\A|(?<=[\n\r]))\\(\\*\[(?:System|User|Assistant)\])")
-    return [(name, guarded.sub(r"\2", text)) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)]
+    hidden = "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    hidden += "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+    names = "|".join(f"{hidden}*".join(name) for name in ("System", "User", "Assistant"))
+    breaks = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+    indent = rf"(?:(?![{breaks}])\s|{hidden})*"
+    label = rf"\\*[\[\uff3b]{hidden}*(?:{names}){hidden}*[\]\uff3d]"
+    guarded = re.compile(rf"((?:\A|[{breaks}]){indent})\\({label})")
+    return [(name, guarded.sub(r"\1\2", text)) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)]
 
 
 # --- values and their JSON
@@ -371,6 +377,9 @@ def test_O20_O21_O22_O23_O24_O26_O50_the_flat_text_can_be_read_back(
         ("one\r\n[User]", "one\r\n\\[User]"),
         ("\\[User]", "\\\\[User]"),
         ("\\\\[System]", "\\\\\\[System]"),
+        (" [User]", " \\[User]"),
+        ("a\u2028[User]", "a\u2028\\[User]"),
+        ("a\x0b[User]", "a\x0b\\[User]"),
     ],
 )
 def test_O21_O23_a_label_at_the_start_of_a_line_of_content_gains_one_backslash(
@@ -384,15 +393,12 @@ def test_O21_O23_a_label_at_the_start_of_a_line_of_content_gains_one_backslash(
 @pytest.mark.parametrize(
     "content",
     [
-        " [User]",
         "x [User]",
         "[user]",
         "[USER]",
         "[Users]",
         "[Tool]",
         "[User",
-        "a\u2028[User]",
-        "a\x0b[User]",
         "\\x",
     ],
 )
