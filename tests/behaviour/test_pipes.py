@@ -49,6 +49,7 @@ CALLS = {
     "sessions": ["list"],
     "skills": ["list"],
     "tasks": ["list"],
+    "token": ["list"],
     "tools": ["list"],
 }
 STDIN = {

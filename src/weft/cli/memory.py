@@ -30,7 +30,8 @@ from weft.types.secret import fingerprint, masked
 
 NOT_PURGED = (
     "Not overwritten are files outside of the database: backups{newest}, folders that `weft export` wrote, "
-    "session files, logs, and your workspace. Delete or mend those that have the text."
+    "session files, logs, and your workspace. Delete or mend those that have the text. For a day the text is "
+    "masked wherever something would write it back."
 )
 app = typer.Typer(
     add_completion=False,
