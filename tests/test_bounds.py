@@ -16,6 +16,7 @@ import weft
 from weft import tokens
 from weft.gateway import assistant as assistant_module
 from weft.gateway import feed, recall_gate
+from weft.gateway import sanitize as sanitize_module
 from weft.gateway.feed import entries_in
 from weft.gateway.sanitize import sanitize
 from weft.offload import SMALL, offloaded
@@ -140,7 +141,7 @@ def test_no_pattern_sees_all_of_a_long_text_at_once(word: str, monkeypatch: pyte
     for module, name in ((escape, "_TAG"), (escape, "_LABEL"), (escape, "_UNSENDABLE"), (tokenize, "_WORD")):
         monkeypatch.setattr(module, name, watch(getattr(module, name)))
     monkeypatch.setattr(injection, "_ROLE", watch(injection._ROLE))
-    monkeypatch.setattr(template_tokens, "TEMPLATE_TOKEN", watch(template_tokens.TEMPLATE_TOKEN))
+    monkeypatch.setattr(sanitize_module, "PLAIN_TOKEN", watch(template_tokens.PLAIN_TOKEN))
     for what, pattern in injection._ORDERED.items():
         monkeypatch.setitem(injection._ORDERED, what, watch(pattern))
     text = word * (600_000 // len(word))

@@ -43,3 +43,18 @@ def test_a_cleaned_message_can_always_be_written_and_cleaning_it_again_changes_n
 
     assert found.text.encode("utf-8")
     assert clean(found.text) == SafeText(found.text)
+
+
+@pytest.mark.parametrize(
+    "text", ["<s>old</s> and <think>", "<user>Ada</user>", "[TOOL_CALLS]", "a < b | c > d"]
+)
+def test_text_that_people_write_stays_as_it_is(text: str) -> None:
+    """Where a model's template would read it as a token, the dialect of that model makes it plain."""
+    assert sanitize(text).text == text
+
+
+@pytest.mark.parametrize(
+    "token", ["<|im_start|>", "[INST]", "[/inst]", "<<SYS>>", "<\uff5cim_end\uff5c>", "<\u200b|im_start|>"]
+)
+def test_a_token_that_no_honest_text_has_is_made_plain_for_everybody(token: str) -> None:
+    assert sanitize(f"x {token} y").text == f"x {token[0]}\\{token[1:]} y"

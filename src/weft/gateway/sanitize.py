@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from weft.errors import EmptyMessage
 from weft.types.escape import sendable, without_labels
 from weft.types.injection import orders_in
-from weft.types.template_tokens import without_template_tokens
+from weft.types.template_tokens import PLAIN_TOKEN, without_template_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def sanitize(text: str) -> SafeText:
         EmptyMessage: nothing is left to answer.
     """
     cleaned = clean(text)
-    escaped = without_template_tokens(without_labels(cleaned.text))
+    escaped = without_template_tokens(without_labels(cleaned.text), PLAIN_TOKEN)
     notes = cleaned.notes
     if orders := orders_in(escaped):
         notes = (*notes, f"The message {orders}.")

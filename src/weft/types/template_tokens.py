@@ -36,11 +36,16 @@ TEMPLATE_TOKEN = re.compile(
 )
 """The first sign of a token, in a text as a reader sees it."""
 
+PLAIN_TOKEN = re.compile(
+    rf"<(?=\|[^<>\n\\]{{1,{_LONGEST}}}\|>)|<(?=<\s*+/?\s*+(?i:SYS)\s*+>>)|\[(?=/?(?i:INST)\])"
+)
+"""The same of those tokens that no honest text has: `<s>` and `<think>` are also HTML or somebody's XML."""
 
-def without_template_tokens(text: str) -> str:
+
+def without_template_tokens(text: str, pattern: re.Pattern[str] = TEMPLATE_TOKEN) -> str:
     """Put a backslash behind the first sign of each token of a chat template. All other text stays."""
     visible, hidden = seen(text)
-    places = (place_in_text(match.start(), hidden) + 1 for match in windowed(TEMPLATE_TOKEN, visible))
+    places = (place_in_text(match.start(), hidden) + 1 for match in windowed(pattern, visible))
     return spliced(text, ((place, place, "\\") for place in places))
 
 
