@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 import weft
-from weft.gateway.sanitize import SafeText, clean
+from weft.gateway.sanitize import SafeText, clean, sanitize
 
 
 @pytest.mark.parametrize("text", ["hi", "  hi\n", "Ω 🐙 \x01 <|im_start|> [System]", "\ufffd", "\u200b"])
