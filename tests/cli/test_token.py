@@ -49,6 +49,12 @@ def test_a_token_speaks_for_one_person_from_the_moment_it_is_made_until_it_is_re
     assert [(one["name"], one["person"]) for one in listed] == [("ada", "ada"), ("phone", "owner")]
     assert token not in str(listed)
     assert token.encode() not in (home / "weft.db").read_bytes() + (home / "weft.db-wal").read_bytes()
+    run_weft(variables, "people", "rename", "ada", "lovelace")
+    assert [one["person"] for one in json.loads(run_weft(variables, "token", "list", "--json").stdout)] == [
+        "lovelace",
+        "owner",
+    ]
+    assert get(server, "/api/blocks?sender=lovelace", token).status_code == 200
     assert run_weft(variables, "token", "revoke", "ada").returncode == 0
     assert get(server, "/api/blocks", token).status_code == 401
     wrong = run_weft(variables, "token", "revoke", "phon")

@@ -19,9 +19,13 @@ SPEAKER = "weft.speaker"
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The person that a request speaks for. The owner's program may speak for others, whom it names."""
+    """The person that a request speaks for, and who they are over HTTP.
+
+    The owner's program may speak for others, whom it names.
+    """
 
     person: str = OWNER_NAME
+    own_sender: str = OWNER_NAME
 
     @property
     def is_owner(self) -> bool:
@@ -33,9 +37,9 @@ class Speaker:
         Raises:
             PermissionDenied: a person's token names somebody else.
         """
-        if name and name != self.person and not self.is_owner:
+        if name and name not in (self.person, self.own_sender) and not self.is_owner:
             raise PermissionDenied(f"This token speaks for {self.person!r} only: leave `sender` out.")
-        return name or self.person
+        return name if name and self.is_owner else self.own_sender
 
     def caller(self, name: str = "") -> Caller:
         """Return the caller that a request names, who is not identified yet."""
@@ -65,7 +69,9 @@ class Tokens:
         if self._owner_token and token and is_same(token, self._owner_token):
             return Speaker()
         store = await self._assistant.store.find()
-        person, is_needed = (None, False) if store is None else await store.auth.find_token(token)
-        if person is not None:
-            return Speaker(person)
+        if store is None:
+            return None if self._owner_token else Speaker()
+        sender, is_needed = await store.auth.find_token(token)
+        if sender is not None:
+            return Speaker(await store.people.find(f"{CHANNEL}:{sender}"), sender)
         return None if is_needed or self._owner_token else Speaker()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from weft.cli.options import AsJson, out, safe
 from weft.cli.stores import with_store
 from weft.errors import UnknownName, did_you_mean
 from weft.memory.base import Store
+from weft.types.delivery import AccessToken
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 Person = Annotated[
@@ -47,13 +47,20 @@ def add(
 @app.command("list")
 def list_tokens(as_json: AsJson = False) -> None:
     """List the tokens, without their secrets."""
-    tokens = with_store(lambda store: store.auth.list_tokens())
+
+    async def work(store: Store) -> list[tuple[AccessToken, str]]:
+        return [
+            (one, await store.people.find(f"http:{one.sender}")) for one in await store.auth.list_tokens()
+        ]
+
+    tokens = with_store(work)
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in tokens], ensure_ascii=False, default=str))
+        rows = [{"name": one.name, "person": who, "created_at": str(one.created_at)} for one, who in tokens]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
         return
-    for one in tokens:
+    for one, who in tokens:
         since = f"{one.created_at.astimezone():%Y-%m-%d %H:%M}"
-        out.print(f"[bold]{safe(one.name)}[/]  for {safe(one.person)}  [dim]since {since}[/]", soft_wrap=True)
+        out.print(f"[bold]{safe(one.name)}[/]  for {safe(who)}  [dim]since {since}[/]", soft_wrap=True)
     if not tokens:
         out.print("There are no tokens: on this machine, whoever asks the server is you.")
 

@@ -292,14 +292,14 @@ class Auth(Protocol):
     async def list_denied(self, *, limit: int = 100) -> Sequence[Denial]:
         """Return the people who were refused, the one who tried last before the others."""
 
-    async def create_token(self, name: str, person: str = OWNER_NAME) -> str:
-        """Create a token that speaks for a person. It replaces the old token of that name."""
+    async def create_token(self, name: str, sender: str = OWNER_NAME) -> str:
+        """Create a token that speaks for a sender over HTTP. It replaces the old token of that name."""
 
     async def find_token(self, token: str) -> tuple[str | None, bool]:
-        """Return the person that a token speaks for, if it is valid, and whether there is any token."""
+        """Return the sender that a token speaks for, if it is valid, and whether there is any token."""
 
     async def list_tokens(self) -> Sequence[AccessToken]:
-        """Return all tokens, by person."""
+        """Return all tokens, by sender."""
 
     async def revoke_token(self, name: str) -> bool:
         """Revoke a token. Returns whether it existed."""

@@ -38,10 +38,10 @@ class Denial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """A token for the server, by its name, and the person that it speaks for. The secret is not stored."""
+    """A token for the server, by its name, and the sender that it speaks for. The secret is not stored."""
 
     name: str
-    person: str
+    sender: str
     created_at: datetime
 
 

@@ -57,19 +57,19 @@ class SqliteAuth(Repository):
         )
         return await self._fetch(Denial, query, limit)
 
-    async def create_token(self, name: str, person: str = OWNER_NAME) -> str:
+    async def create_token(self, name: str, sender: str = OWNER_NAME) -> str:
         token = f"weft_{secrets.token_urlsafe(32)}"
-        query = "insert or replace into auth_tokens(name, person, hash, at) values(?, ?, ?, ?)"
-        await self._execute(query, name, person, _hash(token), time.time())
+        query = "insert or replace into auth_tokens(name, sender, hash, at) values(?, ?, ?, ?)"
+        await self._execute(query, name, sender, _hash(token), time.time())
         return token
 
     async def find_token(self, token: str) -> tuple[str | None, bool]:
-        query = "select (select person from auth_tokens where hash = ?), exists(select 1 from auth_tokens)"
-        [(person, is_any)] = await self._rows(query, _hash(token))
-        return person, bool(is_any)
+        query = "select (select sender from auth_tokens where hash = ?), exists(select 1 from auth_tokens)"
+        [(sender, is_any)] = await self._rows(query, _hash(token))
+        return sender, bool(is_any)
 
     async def list_tokens(self) -> list[AccessToken]:
-        query = "select name, person, at as created_at from auth_tokens order by person, name"
+        query = "select name, sender, at as created_at from auth_tokens order by sender, name"
         return await self._fetch(AccessToken, query)
 
     async def revoke_token(self, name: str) -> bool:

@@ -34,7 +34,7 @@ _COLUMNS_002 = {
     "outbox": ("seq integer not null default 0",),
     "results": ("outside text not null default ''",),
     "purges": ("length integer", "mark text not null default ''"),
-    "auth_tokens": ("person text not null default 'owner'",),
+    "auth_tokens": ("sender text not null default 'owner'",),
 }
 _ORDERS_002 = {
     "sessions": ("active_seq", "active_at"),

@@ -293,7 +293,7 @@ TABLES: tuple[Table, ...] = (
         *names("name", sql="text primary key"),
         *codes("hash", sql="blob not null unique"),
         *times("at"),
-        *names("person", sql="text not null default 'owner'"),
+        *names("sender", sql="text not null default 'owner'"),
         has_rowid=False,
     ),
     table(
