@@ -46,6 +46,11 @@ if "described" in WHAT:
     server.add_tool(lambda: "", name="wordy", description="x" * 9000)
     server.add_tool(eval("lambda " + ", ".join(f"parameter_{n}='{'x' * 50}'" for n in range(100)) + ": ''"),
         name="strict", description="")
+if "hinted" in WHAT:
+    from mcp.types import ToolAnnotations
+    for name, reads, is_open in (("look", True, False), ("browse", True, True), ("write", False, False)):
+        hints = ToolAnnotations(read_only_hint=reads, open_world_hint=is_open)
+        server.add_tool(lambda: "", name=name, description="", annotations=hints)
 if "many" in WHAT:
     for n in range(130):
         server.add_tool(lambda: "", name=f"tool{n}", description="")
@@ -171,3 +176,17 @@ def test_the_length_of_a_message_is_counted_from_line_to_line() -> None:
     assert all(meter.count(part) for part in ("12345", "\n123", "45\n\n12345", "\n"))
     assert not meter.count("123456")
     assert not meter.count("\n")
+
+
+async def test_only_a_tool_that_changes_nothing_and_reaches_nobody_is_free_after_text_from_outside(
+    tmp_path: Path,
+) -> None:
+    async with greedy(tmp_path, "hinted") as tools:
+        kinds = {tool.name.rpartition("__")[2]: tool.kind for tool in await tools.tools("go")}
+
+    assert {name: kinds[name] for name in ("look", "browse", "write", "send")} == {
+        "look": "read",
+        "browse": "servers",
+        "write": "servers",
+        "send": "servers",
+    }

@@ -154,8 +154,19 @@ class _Server:
             description=listed.description,
             parameters=listed.input_schema,
         )
-        source = f"the MCP server {self._server.name!r}"
-        return Tool(definition=definition, run=run, source=source, origin="mcp", kind="servers")
+        return Tool(
+            definition=definition,
+            run=run,
+            source=f"the MCP server {self._server.name!r}",
+            origin="mcp",
+            kind="read" if _only_reads(listed) else "servers",
+        )
+
+
+def _only_reads(listed: types.Tool) -> bool:
+    """Return whether a server says of a tool that it changes nothing and reaches nobody else."""
+    hints = listed.annotations
+    return hints is not None and hints.read_only_hint is True and hints.open_world_hint is False
 
 
 def tool_name(server: str, tool: str) -> str:
