@@ -274,6 +274,91 @@ async def test_calls_beside_the_one_that_reads_were_made_before_its_text_was_see
     await app.close()
 
 
+async def test_a_file_that_came_with_an_earlier_message_counts_again_when_it_is_recalled() -> None:
+    append = calls(("memory_append", {"label": "notes", "text": "a rule"}))
+    app = await weft.connect(provider=weft.ScriptedProvider(["seen", append, "ok"]))
+    request = TurnRequest(text="zebra quokka", caller=OWNER, session="one")
+    await _reply(app, with_attachments(request, [Attachment(name="a.txt", size_bytes=1, text=RULE)]))
+
+    reply = await app.ask("what did we say earlier about the zebra quokka?", session="two", caller=OWNER)
+
+    assert [wanted.partition("asked by ")[2] for wanted in reply.not_done] == [
+        "recall (import) (nobody can be asked here)"
+    ]
+    await app.close()
+
+
+async def test_recalled_text_counts_in_a_recipe_that_shows_it_among_the_instructions(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path(monkeypatch, home / "bin")
+    target = scribe(home)
+    (home / "config.toml").write_text('recipe = "omega"\n')
+    write = calls(("write_down", {"text": "obey"}))
+    app = await weft.connect(provider=weft.ScriptedProvider([write, "ok"]))
+    store = await app.store.get()
+    imported = await store.sessions.new("terminal", "old", "owner", agent_id="weft")
+    letter = weft.Message(role="user", content="The marlin letter says: obey", origin="import")
+    await store.messages.append(imported.id, letter)
+
+    reply = await app.ask("remember what you said before about the marlin letter", session="s", caller=OWNER)
+
+    assert "marlin letter says" in app.engine.provider.requests[0].system_prompt  # type: ignore[attr-defined]
+    assert (len(reply.not_done), target.exists()) == (1, False)
+    await app.close()
+
+
+async def test_an_imported_conversation_that_goes_on_and_a_file_that_a_tool_reads_count(home: Path) -> None:
+    (home / "note.txt").write_text(RULE)
+    (home / "config.toml").write_text(f'[tools]\nenabled = ["files"]\n[tools.files]\nfolders = ["{home}"]\n')
+    append = calls(("memory_append", {"label": "notes", "text": "a rule"}))
+    read = calls(("read_file", {"path": str(home / "note.txt")}))
+    app = await weft.connect(provider=weft.ScriptedProvider([append, "ok", read, append, "ok"]))
+    store = await app.store.get()
+    imported = await store.sessions.new("import", "letters", "owner", agent_id="weft")
+    await store.messages.append(imported.id, weft.Message(role="user", content=RULE, origin="import"))
+
+    first = await app.ask("go on", session=imported.id, caller=OWNER)
+    second = await app.ask("read my note", session="s", caller=OWNER)
+
+    places = [wanted.partition("asked by ")[2] for reply in (first, second) for wanted in reply.not_done]
+    assert [place.rpartition(" (")[0] for place in places] == ["imported conversation", "a file"]
+    await app.close()
+
+
+async def test_a_forwarded_message_is_not_the_persons_own_word() -> None:
+    wire = Wire()
+    append = calls(("memory_append", {"label": "notes", "text": "I live in Porto"}))
+    async with gateway(weft.ScriptedProvider([append, "ok"]), wire) as (made, app):
+        await made.submit(replace(said("Remember that I live in Porto"), origin="import"))
+        [(_, answer)] = await wire.wait(1)
+        store = await app.store.get()
+        assert await store.memory.get_rendered_content("weft/telegram:7", "notes") == ""
+        await made.submit(replace(said("/facts", 2), origin="import"))
+        assert "I know nothing" not in (await wire.wait(2))[1][1], "a forwarded command is no command"
+
+    assert "asked by forwarded message" in answer
+
+
+async def test_results_of_an_apps_own_tools_count(home: Path) -> None:
+    append = calls(("memory_append", {"label": "notes", "text": RULE}))
+    call = {"id": "a1", "type": "function", "function": {"name": "web_search", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "search for it"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a1", "content": RULE},
+    ]
+    async with serving([append, "no"]) as served:
+        async with served.client() as client:
+            tool = {"type": "function", "function": {"name": "web_search", "parameters": {}}}
+            body = {"messages": messages, "tools": [tool]}
+            answer = (await client.post("/v1/chat/completions", json=body)).json()
+        store = await served.store()
+        assert await store.memory.get_rendered_content("weft", "notes") == ""
+
+    assert answer["weft"]["not_done"][0].startswith("memory_append (label: notes")
+
+
 async def test_the_next_turn_is_free_again() -> None:
     append = calls(("memory_append", {"label": "notes", "text": "likes tea"}))
     script: list[str | weft.Reply] = [calls(("look", {})), "seen", append, "ok"]
@@ -368,15 +453,30 @@ async def test_an_app_over_http_reads_in_the_answers_metadata_what_was_not_done(
 @pytest.mark.parametrize(
     ("words", "tool", "arguments", "is_free"),
     [
-        ("remember that I live in Lisbon", "memory_append", {"label": "x", "text": "I live in Lisbon"}, True),
+        (
+            "remember that I live in Lisbon",
+            "memory_append",
+            {"label": "notes", "text": "I live in Lisbon"},
+            True,
+        ),
         ("please note that my cat is Ida", "remember_fact", {"key": "cat", "value": "Ida"}, True),
+        ("remember that I live in Lisbon", "remember_fact", {"key": "obey evil", "value": "Lisbon"}, False),
+        ("remember that I live in Lisbon", "memory_append", {"label": RULE, "text": "Lisbon"}, False),
+        ("remember that I live in Lisbon", "memory_create", {"label": RULE, "text": "Lisbon"}, False),
+        ("don't forget my nuts", "memory_rewrite", {"label": "human", "text": "nuts"}, False),
+        ("don't forget my nuts", "memory_replace", {"label": "human", "old": "nuts", "new": ""}, False),
+        ("don't forget my city", "forget_fact", {"key": "city"}, False),
+        ("remind me to call Bob", "create_task", {"text": "call Bob", "repeat": "* * * * *"}, False),
+        ("remind me daily to call Bob", "create_task", {"text": "call Bob", "repeat": "daily"}, True),
+        ("cancel task 5", "cancel_task", {"id": "5"}, False),
+        ("remember .", "memory_append", {"label": "notes", "text": "."}, False),
         ("what is there about Lisbon?", "remember_fact", {"key": "city", "value": "Lisbon"}, False),
         ("remember what the feed says", "memory_append", {"label": "x", "text": "obey"}, False),
         ("remember Lisbon", "memory_append", {"label": "x", "text": "Lis"}, False),
         ("remind me to buy milk", "create_task", {"text": "buy milk", "due": "2036-01-01 10:00"}, True),
         ("remind me to buy milk", "create_task", {"text": "buy milk", "do": True}, False),
-        ("recuerda que vivo en Lisboa", "memory_append", {"label": "x", "text": "vivo en Lisboa"}, True),
-        ("Merk dir, dass ich Tee mag", "memory_append", {"label": "x", "text": "ich Tee mag"}, True),
+        ("recuerda que vivo en Lisboa", "memory_append", {"label": "notes", "text": "vivo en Lisboa"}, True),
+        ("Merk dir, dass ich Tee mag", "memory_append", {"label": "notes", "text": "ich Tee mag"}, True),
         ("cancel the task a1b2c3d4", "cancel_task", {"id": "a1b2c3d4"}, True),
         ("forget my city", "forget_fact", {"key": "city"}, True),
         ("forget it", "memory_edit", {"label": "x", "verb": "remove", "index": 1}, False),

@@ -84,7 +84,7 @@ async def test_sessions_blocks_and_what_is_remembered_can_be_read() -> None:
         await memory.update_block_text("weft", "boat", "A blue boat.")
 
         (session,) = (await http.get("/api/sessions?limit=5")).json()["sessions"]
-        (block,) = (await http.get("/api/blocks")).json()["blocks"]  # the owner's, not those of ada
+        *_, block = (await http.get("/api/blocks")).json()["blocks"]  # the owner's, not those of ada
         found = (await http.get("/api/search", params={"q": "boat", "limit": 3})).json()["results"]
 
         assert empty == [{"sessions": []}, {"blocks": []}, {"results": []}]

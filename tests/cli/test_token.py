@@ -57,6 +57,8 @@ def test_a_token_speaks_for_one_person_from_the_moment_it_is_made_until_it_is_re
     assert get(server, "/api/blocks?sender=lovelace", token).status_code == 200
     assert run_weft(variables, "token", "revoke", "ada").returncode == 0
     assert get(server, "/api/blocks", token).status_code == 401
+    again = run_weft(variables, "token", "add", "owner", "--name", "phone")
+    assert (again.returncode, "There is a token 'phone' already" in again.stderr) == (2, True)
     wrong = run_weft(variables, "token", "revoke", "phon")
     assert (wrong.returncode, wrong.stderr) == (
         2,
@@ -105,3 +107,39 @@ def test_a_block_is_shared_with_a_person_by_their_name_and_the_list_shows_with_w
         == "plan is no longer shared with ada.\n"
     )
     assert run_weft(variables, "memory", "list", "--json", "--agent", "weft/ada").stdout == "[]\n"
+
+
+def test_a_revoked_token_is_refused_even_if_there_is_no_other(server: str, home: Path) -> None:
+    variables = environ(home)
+    token = run_weft(variables, "token", "add", "ada").stdout.strip()
+    done = run_weft(variables, "token", "revoke", "ada")
+
+    assert get(server, "/api/blocks", token).status_code == 401
+    assert get(server, "/api/blocks", "any-text-of-an-app").status_code == 200
+    assert "It was the last one: on this machine, whoever asks the server is you again." in done.stdout
+
+
+def test_a_name_that_is_used_again_is_another_person(server: str, home: Path) -> None:
+    variables = environ(home)
+    first = run_weft(variables, "token", "add", "alice", "--name", "old").stdout.strip()
+    headers = {"authorization": f"Bearer {first}"}
+    httpx.post(f"{server}/api/blocks", json={"label": "diary"}, headers=headers)
+    run_weft(variables, "people", "rename", "alice", "carol")
+    second = run_weft(variables, "token", "add", "alice", "--name", "new").stdout.strip()
+
+    assert "diary" in get(server, "/api/blocks", first).text
+    assert "diary" not in get(server, "/api/blocks", second).text
+    listed = json.loads(run_weft(variables, "token", "list", "--json").stdout)
+    assert {one["name"]: one["person"] for one in listed} == {"old": "carol", "new": "alice"}
+
+
+def test_a_share_that_was_made_before_the_person_was_known_can_be_ended(home: Path) -> None:
+    variables = environ(home)
+    run_weft(variables, "memory", "edit", "garden", "roses")
+    run_weft(variables, "memory", "share", "garden", "bob", "--permission", "ReadWrite")
+    run_weft(variables, "token", "add", "bob")
+    run_weft(variables, "memory", "share", "garden", "bob")
+    run_weft(variables, "memory", "unshare", "garden", "bob")
+
+    [garden] = json.loads(run_weft(variables, "memory", "list", "--json").stdout)
+    assert garden["shared_with"] == {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError
+from weft.tools.files import is_secret
 from weft.types.escape import fenced, one_line
 from weft.types.request import TurnRequest
 
@@ -92,7 +93,19 @@ def named_files(text: str) -> list[str]:
     for quoted, word in _NAMED.findall(text):
         candidates = [quoted] if quoted else [word, word.rstrip(".,;:!?)")]
         paths += [path for path in candidates if _is_file(path)][:1]
-    return list(dict.fromkeys(paths))
+    return [path for path in dict.fromkeys(paths) if not is_private(path)]
+
+
+def is_private(path: str) -> bool:
+    """Return whether a file is hidden or holds keys. A text that somebody pastes must not attach it."""
+    place = Path(path).expanduser()
+    return any(is_secret(part) for part in (*place.parts, *place.resolve().parts) if part not in (".", ".."))
+
+
+def private_files(text: str) -> list[str]:
+    """Return the private files that a message names as `@path`."""
+    words = [quoted or word.rstrip(".,;:!?)") for quoted, word in _NAMED.findall(text)]
+    return [word for word in words if _is_file(word) and is_private(word)]
 
 
 def missing_files(text: str) -> list[str]:

@@ -20,7 +20,13 @@ from types import ModuleType
 from rich.console import Console
 from rich.markup import escape
 
-from weft.channels.attachments import missing_files, named_files, read_attachment, with_attachments
+from weft.channels.attachments import (
+    missing_files,
+    named_files,
+    private_files,
+    read_attachment,
+    with_attachments,
+)
 from weft.channels.completions import Completions
 from weft.channels.live_markdown import GrowingText, drawn
 from weft.channels.terminal import show_notice
@@ -40,6 +46,7 @@ EMPTY_ANSWER = "The model gave an empty answer: ask again, or choose another mod
 _LOOK_SECONDS = 1.0
 """How often the reminders are looked at while a person types nothing."""
 _SHOWN = 100
+_YES, _NO = frozenset({"y", "yes", "/yes"}), frozenset({"n", "no", "/no"})
 _PROMPT_LINES = 4
 _CHUNK_BYTES = 65_536
 
@@ -59,12 +66,15 @@ class TerminalConsent:
                 if len(question) // self._out.width + question.count("\n") > self._out.height - _PROMPT_LINES:
                     show(f"(All of it is above.) {question.partition(chr(10))[0]}", self._out)
                 try:  # Ctrl-C stops the answer and its question
-                    answer: str = (
-                        await _editor().make_prompt().prompt_async("yes or no › ", handle_sigint=False)
-                    )
+                    while (answer := await self._answer()) not in _YES | _NO:
+                        show("Please type yes or no.", self._out)
                 except (KeyboardInterrupt, EOFError):
                     return False
-        return answer.strip().lower() in ("y", "yes", "/yes")
+        return answer in _YES
+
+    async def _answer(self) -> str:
+        text: str = await _editor().make_prompt().prompt_async("yes or no › ", handle_sigint=False)
+        return text.strip().lower()
 
 
 @dataclass(slots=True)
@@ -143,6 +153,8 @@ class Chat:
             return request
         for name in missing_files(text):
             self._complain(f"There is no file {name!r}, so only its name is sent.")
+        for name in private_files(text):
+            self._complain(f"{name!r} is private, so only its name is sent: attach it with `weft ask -f`.")
         paths = named_files(text)
         files = [read_attachment(path, max_bytes=self.max_attachment_bytes) for path in paths]
         return with_attachments(request, files)

@@ -152,7 +152,7 @@ class _Tools:
         if shared_from and shared_from != self._agent_id:
             document = await self._memory.get_shared_block(self._agent_id, shared_from, label)
         else:
-            document = await self._memory.get_block(self._agent_id, label)
+            document = await self._memory.find_usable_block(self._agent_id, label)
         if document is None:
             raise StoreError(f"There is no block {label!r} here: `list_blocks` lists them.")
         return BlockText(text=document.render(), version=document.version)
@@ -180,11 +180,11 @@ class _Tools:
         return f"The block {label!r} was {'made' if is_new else 'changed'}."
 
     async def _make_if_missing(self, label: str) -> bool:
-        """Make a block, pinned so that a model sees it. Returns whether it is new."""
-        known = {info.label for info in await self._memory.list_blocks(self._agent_id)}
-        if label not in known:
+        """Make a block, pinned so that a model sees it, unless one can be used. Returns whether it is new."""
+        is_new = await self._memory.find_usable_block(self._agent_id, label) is None
+        if is_new:
             await self._memory.create_block(self._agent_id, label, pinned=True)
-        return label not in known
+        return is_new
 
     async def create_block(
         self,

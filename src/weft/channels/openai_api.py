@@ -77,6 +77,7 @@ def _message(item: Mapping[str, Any]) -> Message:
         tool_calls=tuple(call_from(call) for call in item.get("tool_calls") or ()),
         tool_call_id=item.get("tool_call_id"),
         tool_name=item.get("name") if item.get("role") == "tool" else None,
+        origin="import" if item.get("role") == "tool" else "user",
     )
 
 
@@ -95,7 +96,9 @@ def _messages_of(items: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
         text, calls = None, []
         if kind == "function_call_output":
             call_id = str(item.get("call_id") or "")
-            yield Message(role="tool", content=_text(item.get("output")), tool_call_id=call_id)
+            yield Message(
+                role="tool", content=_text(item.get("output")), tool_call_id=call_id, origin="import"
+            )
         elif item.get("role") == "assistant":
             text = _message(item)
         else:

@@ -215,6 +215,8 @@ def read(update: Mapping[str, Any]) -> Inbound | None:
         external_id=str(update["update_id"]),
         name=" ".join(filter(None, (sender.get("first_name"), sender.get("last_name")))),
         kind="edit" if edit else "text" if is_text else "unsupported",
+        # Somebody else wrote a message that was forwarded.
+        origin="import" if message.get("forward_origin") or message.get("forward_date") else "user",
         at=datetime.fromtimestamp(message["date"], UTC) if message.get("date") else None,
     )
 

@@ -22,3 +22,9 @@ def import_folder(
     with err.status("Importing"):
         counts = with_store(lambda store: store.restore_export(Path(folder).expanduser().absolute()))
     show_counts(counts, as_json=as_json)
+    if counts.get("auth_tokens") or counts.get("auth_pairings"):
+        typer.echo(
+            "weft: It brought tokens or paired people, who may ask from now on: check `weft token list` and "
+            "`weft pair`.",
+            err=True,
+        )

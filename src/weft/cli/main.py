@@ -52,7 +52,7 @@ COMMANDS = {
     "tools": "List, enable and disable the optional tools: files and web pages.",
 }
 
-_RUNS_PROGRAMS = frozenset({"ask", "chat", "mcp", "serve"})
+_RUNS_PROGRAMS = frozenset({"ask", "chat", "mcp", "serve", "skills"})
 
 
 class LazyGroup(TyperGroup):

@@ -96,6 +96,6 @@ async def _serve(config: Config, speaker: _Speaker, place: HttpChannelSettings |
 
 async def _caller(store: Store, speaker: _Speaker) -> Caller:
     """Return the caller that every program of this server is. A person is reached here by their name."""
-    person = await store.people.join(speaker.person, _CHANNEL)
-    sender = PERSON if person == OWNER_NAME else Caller(channel=_CHANNEL, sender_id=person)
+    person, sender_id = await store.people.join(speaker.person, _CHANNEL)
+    sender = PERSON if person == OWNER_NAME else Caller(channel=_CHANNEL, sender_id=sender_id)
     return replace(sender, agent_id=speaker.agent).known_as(person)

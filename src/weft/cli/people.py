@@ -49,7 +49,8 @@ def list_people(as_json: AsJson = False) -> None:
         is_owner = " [dim](you)[/]" if person.name == OWNER_NAME else ""
         senders = ", ".join(person.senders) or "has not written yet"
         facts = counted(counts.get(person.name, 0), "fact")
-        out.print(f"[bold]{safe(person.name)}[/]{is_owner}  {safe(senders)}  [dim]{facts}[/]", soft_wrap=True)
+        line = f"[bold]{safe(person.name)}[/]{is_owner}  {safe(senders)}  [dim]{facts}[/]"
+        out.print(line, soft_wrap=True, emoji=False)
 
 
 @app.command()

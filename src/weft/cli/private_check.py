@@ -41,7 +41,8 @@ def make_private_again(paths: list[Path]) -> list[Path]:
     failed = []
     for path in paths:
         try:
-            path.chmod(path.stat().st_mode & 0o777 & ~_OTHERS)
+            if not path.is_symlink():  # what a link leads to may be somebody else's
+                path.chmod(path.stat().st_mode & 0o777 & ~_OTHERS)
         except OSError:
             failed.append(path)
     return failed

@@ -49,7 +49,9 @@ def unshare(label: Label, person: Sharer, agent: Agent = DEFAULT_AGENT) -> None:
 
     async def work(store: Store) -> bool:
         other, _ = await _agent_named(store, person)
-        return await store.memory.unshare_block(agent, label, other)
+        # A share that was made before the person was known went to an agent of that name.
+        ended = [await store.memory.unshare_block(agent, label, name) for name in {other, person}]
+        return any(ended)
 
     if not with_store(work):
         raise StoreError(f"The block {label!r} is not shared with {person!r}.")

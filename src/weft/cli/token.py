@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.options import AsJson, out, safe
+from weft.cli.options import AsJson, out, safe, settings
 from weft.cli.stores import with_store
-from weft.errors import UnknownName, did_you_mean
+from weft.errors import ConfigError, UnknownName, did_you_mean
 from weft.memory.base import Store
 from weft.types.delivery import AccessToken
 
@@ -35,8 +35,11 @@ def add(
     """Make a token that speaks for a person, and print it. It is shown only this once."""
 
     async def work(store: Store) -> tuple[str, str]:
-        whom = await store.people.join(person, "http")
-        return whom, await store.auth.create_token(name.strip() or whom, whom)
+        whom, sender = await store.people.join(person, "http")
+        called = name.strip() or whom
+        if called in {one.name for one in await store.auth.list_tokens()}:
+            raise ConfigError(f"There is a token {called!r} already: revoke it, or give this one a --name.")
+        return whom, await store.auth.create_token(called, sender)
 
     whom, secret = with_store(work)
     typer.echo(secret)
@@ -71,10 +74,14 @@ def revoke(
 ) -> None:
     """Revoke a token: programs that use it are refused from now on."""
 
-    async def work(store: Store) -> None:
-        if not await store.auth.revoke_token(name):
-            names = [one.name for one in await store.auth.list_tokens()]
+    async def work(store: Store) -> bool:
+        is_known = await store.auth.revoke_token(name)
+        names = [one.name for one in await store.auth.list_tokens()]
+        if not is_known:
             raise UnknownName(f"There is no token {name!r}: {did_you_mean(name, names)}")
+        return bool(names)
 
-    with_store(work)
+    are_more = with_store(work)
     out.print(f"The token {safe(name)} is revoked.")
+    if not are_more and not settings().http.token:
+        out.print("It was the last one: on this machine, whoever asks the server is you again.")

@@ -27,8 +27,9 @@ from weft.types.context import Context
 from weft.types.message import Message
 from weft.types.reply import Done, Event, Reply, TextDelta
 from weft.types.request import OWNER, Address, AskConsent, Caller, TurnRequest
-from weft.types.session import OpenTurn, Session
+from weft.types.session import IMPORTED, OpenTurn, Session
 
+_IMPORTED = "imported conversation"
 _MAX_CHOSEN = 1000
 """Conversations whose chosen model and recipe are remembered while the program runs."""
 
@@ -211,7 +212,8 @@ def _request(
 def _in_session(request: TurnRequest, session: Session) -> TurnRequest:
     conversation = request.caller.conversation or session.conversation
     caller = replace(request.caller, session_id=session.id, conversation=conversation)
-    return replace(request, caller=caller)
+    outside = (_IMPORTED,) if session.channel == IMPORTED else ()
+    return replace(request, caller=caller, outside=(*request.outside, *outside))
 
 
 def _complete(reply: Reply) -> tuple[Event, ...]:

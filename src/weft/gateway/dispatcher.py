@@ -21,7 +21,7 @@ from weft.gateway.channel import Channel
 from weft.gateway.consent import PendingQuestion
 from weft.gateway.deliveries import DOUBTFUL, Deliveries
 from weft.types.delivery import Waiting
-from weft.types.envelope import Inbound, Outbound, Seen, stream_of
+from weft.types.envelope import Inbound, Outbound, Seen, place_of
 from weft.types.person import OWNER_NAME
 from weft.types.redacted import Content
 from weft.types.reply import Done, TurnStarted
@@ -168,11 +168,11 @@ class Dispatcher:
             text=message.text,
             caller=caller,
             session=message.conversation,
-            commands=message.kind == "text",
+            commands=message.kind == "text" and message.origin == "user",
             origin=message.origin,
             blocks=message.blocks,
             inbox_id=waiting.id,
-            outside=tuple(filter(None, (stream_of(message),))),
+            outside=tuple(filter(None, (place_of(message),))),
         )
 
     async def _refuse(self, waiting: Waiting) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.errors import PermissionDenied, StoreError
+from weft.errors import PermissionDenied, StoreError, UnknownName
 from weft.gateway.conversation import Conversation
 from weft.providers.base import describe
 from weft.tools.tasks import line
@@ -33,9 +33,10 @@ async def show_memory(conversation: Conversation, rest: str) -> str:
     """List the memory blocks, or show one."""
     store, agent = await conversation.engine.store.get(), conversation.caller.agent_id
     if rest:
-        text = await store.memory.get_rendered_content(agent, rest)
-        if text is None:
-            raise StoreError(f"There is no block {rest!r}: `/memory` lists them.")
+        document = await store.memory.find_usable_block(agent, rest)
+        if document is None:
+            raise UnknownName(f"There is no block {rest!r}: `/memory` lists them.")
+        text = document.render()
         return fenced(text) if text else "(empty)"
     blocks = await store.memory.rendered_blocks(agent)
     lines = [

@@ -8,6 +8,7 @@ from weft.offload import offloaded
 from weft.recall.rank import Index
 from weft.spans import begin
 from weft.store.base import SearchIndex
+from weft.types.escape import without_fenced
 from weft.types.search import Candidate, Recalled, SearchContentType
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
@@ -43,9 +44,15 @@ def _best(query: str, candidates: Sequence[Candidate], limit: int) -> list[Recal
         Recalled(
             text=lines[at].content,
             speaker=_SPEAKERS.get(lines[at].speaker, lines[at].speaker),
-            origin=lines[at].origin or "user",
+            origin=_origin(lines[at]),
             timestamp=lines[at].at,
             score=scores[at],
         )
         for at in order[:limit]
     ]
+
+
+def _origin(line: Candidate) -> str:
+    """Return who wrote a line. A file that came with a message stands in a fence, and is an import."""
+    has_file = line.origin == "user" and without_fenced(line.content) != line.content
+    return "import" if has_file else line.origin or "user"

@@ -86,8 +86,8 @@ class People(Protocol):
             ConfigError: the sender is not written as CHANNEL:ID, or the name cannot be used.
         """
 
-    async def join(self, person: str, channel: str) -> str:
-        """Let a person be reached on a channel by their name, and return that name.
+    async def join(self, person: str, channel: str) -> tuple[str, str]:
+        """Let a person be reached on a channel, and return their name and their id there.
 
         A sender (`CHANNEL:ID`) stands for the person behind it. Nothing is linked for the owner.
 

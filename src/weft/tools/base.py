@@ -15,6 +15,7 @@ Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 
 ToolKind = Literal["read", "asks", "memory", "tasks", "programs", "servers", "send", "other"]
 """What a tool does: it only reads, asks the person itself each time, or acts in one of several ways."""
+Order = Literal["", "remember", "forget", "remind", "cancel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +23,9 @@ class Tool:
     """A tool that can be called. `source` says where it comes from: a skill, a server, Weft itself.
 
     A tool that `leads` is declared before all others. Its results have its `origin`. In a turn that has read
-    text of strangers its `kind` decides whether it needs the consent of the person; `content` are those of
-    its arguments that are written or sent, and all of them if none is named. A tool that is `owner_only` is
-    offered in conversations of the owner alone.
+    text of strangers its `kind` decides whether it needs the consent of the person, and `order` names the
+    words with which they ask for it themselves; without such words a change always needs it. A tool that is
+    `owner_only` is offered in conversations of the owner alone.
     """
 
     definition: ToolDefinition
@@ -33,7 +34,7 @@ class Tool:
     leads: bool = False
     origin: str = "tool"
     kind: ToolKind = "other"
-    content: tuple[str, ...] = ()
+    order: Order = ""
     owner_only: bool = False
 
     @property

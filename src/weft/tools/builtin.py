@@ -12,7 +12,7 @@ from weft.memory.edits import BlockEdit
 from weft.memory.permission import Action, ConsentRequest
 from weft.memory.store import MemoryStore
 from weft.store.base import Recall, Turns
-from weft.tools.base import Tool
+from weft.tools.base import Order, Tool, ToolKind
 from weft.tools.function import tool_from
 from weft.types.escape import one_line, quoted_lines
 from weft.types.memory import Permission
@@ -305,20 +305,20 @@ class ResultTools:
 
 def memory_tools(memory: MemoryStore, recall: Recall) -> list[Tool]:
     tools = MemoryTools(memory, recall)
-    written: dict[Callable[..., Any], tuple[str, ...]] = {
-        tools.memory_create: ("text", "description"),
-        tools.memory_append: ("text",),
-        tools.memory_edit: ("value",),
-        tools.memory_replace: ("old", "new"),
-        tools.memory_rewrite: ("text",),
-        tools.memory_history: (),
-        tools.archival_insert: ("text",),
-        tools.archival_search: (),
-        tools.conversation_search: (),
+    kinds: dict[Callable[..., Any], tuple[ToolKind, Order]] = {
+        tools.memory_create: ("memory", ""),
+        tools.memory_append: ("memory", "remember"),
+        tools.memory_edit: ("memory", ""),
+        tools.memory_replace: ("memory", ""),
+        tools.memory_rewrite: ("memory", ""),
+        tools.memory_history: ("read", ""),
+        tools.archival_insert: ("memory", "remember"),
+        tools.archival_search: ("read", ""),
+        tools.conversation_search: ("read", ""),
     }
     return [
-        tool_from(function, source=SOURCE, kind="memory" if content else "read", content=content)
-        for function, content in written.items()
+        tool_from(function, source=SOURCE, kind=kind, order=order)
+        for function, (kind, order) in kinds.items()
     ]
 
 

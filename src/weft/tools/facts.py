@@ -49,6 +49,6 @@ class FactTools:
 def fact_tools(facts: Facts) -> list[Tool]:
     tools = FactTools(facts)
     return [
-        tool_from(tools.remember_fact, source=SOURCE, kind="memory", content=("value",)),
-        tool_from(tools.forget_fact, source=SOURCE, kind="memory", content=("key",)),
+        tool_from(tools.remember_fact, source=SOURCE, kind="memory", order="remember"),
+        tool_from(tools.forget_fact, source=SOURCE, kind="memory", order="forget"),
     ]

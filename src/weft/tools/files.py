@@ -153,12 +153,12 @@ class FileTools:
         if str(place).startswith(self._private):
             return False
         inside = [place.relative_to(root).parts for root in self._roots if place.is_relative_to(root)]
-        return any(not any(map(_is_secret, parts)) for parts in inside)
+        return any(not any(map(is_secret, parts)) for parts in inside)
 
     def _walk(self, folders: Sequence[Path]) -> Iterator[Path]:
         for folder in folders:
             for root, names, files in os.walk(folder):
-                names[:] = sorted(name for name in names if not _is_secret(name))
+                names[:] = sorted(name for name in names if not is_secret(name))
                 yield from (
                     path for name in sorted(files) if self._may_use((path := Path(root, name)).resolve())
                 )
@@ -188,12 +188,13 @@ class FileTools:
 def file_tools(settings: FileToolSettings, private: Sequence[Path] = ()) -> list[Tool]:
     tools = FileTools(settings.folders, private)
     reading = (tools.read_file, tools.list_files, tools.search_files)
-    made = [tool_from(function, source=SOURCE, kind="read") for function in reading]
+    made = [replace(tool_from(each, source="a file", kind="read"), origin="import") for each in reading]
     made.append(tool_from(tools.write_file, source=SOURCE, kind="asks"))
     return [replace(tool, owner_only=True) for tool in made]
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
+    """Return whether a file of this name is hidden, or usually holds keys."""
     return any(fnmatch(name.lower(), pattern) for pattern in _SECRETS)
 
 

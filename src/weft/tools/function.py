@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weft.errors import ToolError, did_you_mean
-from weft.tools.base import Tool, ToolKind
+from weft.tools.base import Order, Tool, ToolKind
 from weft.types.message import ToolDefinition
 from weft.types.request import Caller
 
@@ -37,7 +37,7 @@ def tool_from(
     name: str = "",
     source: str = "",
     kind: ToolKind = "other",
-    content: tuple[str, ...] = (),
+    order: Order = "",
 ) -> Tool:
     """Make a tool of a function. A parameter of the type `Caller` is filled by the program, not the model.
 
@@ -68,9 +68,7 @@ def tool_from(
             result = await _in_thread(lambda: function(**values))
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
 
-    return Tool(
-        definition=definition, run=run, source=source or function.__module__, kind=kind, content=content
-    )
+    return Tool(definition=definition, run=run, source=source or function.__module__, kind=kind, order=order)
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:

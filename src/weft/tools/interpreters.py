@@ -19,7 +19,8 @@ _LANGUAGES = """
     swift tclsh ts-node tsx wish
 """
 _STARTERS = """
-    at batch chroot chrt command coproc crontab doas env eval exec flock gdb ionice ltrace make nice
+    at batch capsh choom chroot chrt command coproc crontab doas env eval exec fakeroot flock gdb ionice
+    ld-linux ld-linux-x86-64.so.2 ld.so logsave ltrace make nice prlimit sg start-stop-daemon
     nohup npm npx nsenter parallel pipx pkexec pnpm poetry runuser screen script setarch setpriv setsid
     ssh stdbuf strace su sudo systemd-run taskset time timeout tmux toybox unshare uv uvx watch xargs
     yarn
@@ -27,7 +28,7 @@ _STARTERS = """
 INTERPRETERS = frozenset(f"{_SHELLS} {_LANGUAGES} {_STARTERS}".split())
 _MANY_IN_ONE = frozenset({"busybox", "toybox"})
 """Programs that are `ls` and `cat` too, by the name under which they are started."""
-_VERSION = re.compile(r"[-.]?\d[\d.]*\w?\Z")
+_VERSION = re.compile(r"[-.]?\d[\d.]*\w?(?:-[\w-]+)?\Z")
 
 
 def is_interpreter(name: str, path: str = "") -> bool:

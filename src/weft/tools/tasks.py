@@ -84,6 +84,10 @@ class TaskTools:
             due: When, on their own clock: YYYY-MM-DD HH:MM.
             repeat: once, daily, weekdays, weekly, monthly, or five fields of cron.
         """
+        if not caller.is_attended and not self._limits.from_tasks:
+            raise ToolError(
+                "nobody asked for this now, so no task is changed: tell the person what you would change"
+            )
         changed = await self._tasks.update(
             caller.sender, id, text=text or None, due=_time(due), repeat=repeat or None, limits=self._limits
         )
@@ -101,10 +105,10 @@ class TaskTools:
 def task_tools(tasks: Tasks, zone_of: ZoneOf, limits: TaskLimits | None = None) -> list[Tool]:
     tools = TaskTools(tasks, zone_of, limits or TaskLimits())
     return [
-        tool_from(tools.create_task, source=SOURCE, kind="tasks", content=("text",)),
+        tool_from(tools.create_task, source=SOURCE, kind="tasks", order="remind"),
         tool_from(tools.list_tasks, source=SOURCE, kind="read"),
         tool_from(tools.update_task, source=SOURCE, kind="tasks"),
-        tool_from(tools.cancel_task, source=SOURCE, kind="tasks"),
+        tool_from(tools.cancel_task, source=SOURCE, kind="tasks", order="cancel"),
     ]
 
 

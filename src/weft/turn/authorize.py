@@ -25,17 +25,22 @@ _log = logging.getLogger(__name__)
 NEEDS_YOU = "not done: needs you"
 _EXCERPT = 120
 _ORDERS = {
-    "memory": """remember|forget|keep in mind|note (?:down|that|this)|write (?:it |this )?down|save
-        |recuerda|no olvides|olvida|anota|guarda|lembra|não esqueças|esquece|souviens|retiens|n['’]oublie
-        |oublie|note que|merk|denk daran|vergiss|notier|ricorda|dimentica|annota|onthoud|vergeet|noteer""",
-    "tasks": """remind|task|schedule|alarm|timer|to-?do|cancel|recu[eé]rda|recordatorio|tarea|cancela|lembr
-        |tarefa|rappel|tâche|annule|erinner|aufgabe|wecker|ricord|promemoria|compito|herinner|taak|annuleer""",
+    "remember": """remember|keep in mind|(?:don['’]t|do not) forget|note (?:down|that|this)|save
+        |write (?:it |this )?down|recuerda|no olvides|anota|guarda|lembra|não esqueças|souviens|retiens
+        |n['’]oublie|note que|merk|denk daran|vergiss nicht|notier|ricorda|annota|onthoud|noteer""",
+    "forget": """(?<!don't )(?<!don’t )(?<!not )forget|delete|olvida|borra|esquece|apaga|(?<!n')(?<!n’)oublie
+        |efface|vergiss(?! nicht)|lösch|dimentica|cancella|vergeet|verwijder""",
+    "remind": """remind|task|schedule|alarm|timer|to-?do|recu[eé]rda|recordatorio|tarea|lembr|tarefa|rappel
+        |tâche|erinner|aufgabe|wecker|ricord|promemoria|compito|herinner|taak""",
+    "cancel": "cancel|delete|remove|borra|cancela|apaga|annule|supprime|lösch|streich|annulla|annuleer",
 }
-"""The words with which people ask for a change of memory or tasks, by the kind of the tool."""
+"""The words with which people ask for a change of memory or tasks, by the order that a tool obeys."""
 _PATTERNS = {
-    kind: re.compile(rf"(?<!\w)(?:{''.join(map(str.strip, words.splitlines()))})", re.IGNORECASE)
-    for kind, words in _ORDERS.items()
+    order: re.compile(rf"(?<!\w)(?:{''.join(map(str.strip, words.splitlines()))})", re.IGNORECASE)
+    for order, words in _ORDERS.items()
 }
+_KNOWN_LABELS = frozenset({"human", "notes"})
+_SHORTEST_ID = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +70,7 @@ async def authorize(tool: Tool, call: ToolCall, caller: Caller, freely: ActsFree
     """
     if not caller.outside or tool.kind in ("read", "asks") or getattr(freely, tool.kind):
         return caller
-    if is_asked_for(tool, call.arguments, caller.words):
+    if is_asked_for(tool, call.arguments, caller):
         return replace(caller, outside=())
     if not caller.is_attended or caller.ask is None:
         raise _needs_person(call, caller)
@@ -88,7 +93,7 @@ def question(call: ToolCall, caller: Caller, digest: str) -> str:
             f"May I use `{one_line(call.name)}`? This turn has read text from outside ({places}), "
             "which may be behind it.",
             "\n".join(lines) or "    (no arguments)",
-            f"Check: {digest}",
+            f"(Its check sum is {digest}, as in the log.)",
         )
     )
 
@@ -99,23 +104,34 @@ def digest_of(call: ToolCall) -> str:
     return sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def is_asked_for(tool: Tool, arguments: Mapping[str, Any], words: str) -> bool:
+def is_asked_for(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> bool:
     """Return whether the person asks for a call in so many words: the order, and what is to be written.
 
     A change of memory or of tasks needs a word such as "remember" or "remind", any other tool its own name,
-    or an address. Whatever would be written or sent must stand in the message as it is.
+    or an address. Every argument must stand in the message as it is, but for the label of a block that the
+    model sees, and the time of a reminder. A tool that overwrites is never asked for in this way.
     """
-    names = tool.content or tuple(arguments)
-    contents = [
-        _flat(_text(arguments[name])) for name in names if arguments.get(name) not in (None, "", False)
-    ]
-    message = _flat(words)
-    if not contents or arguments.get("do") or not all(_stands_in(text, message) for text in contents):
+    if tool.kind in ("memory", "tasks") and not tool.order:
+        return False
+    message = _flat(caller.words)
+    contents = {
+        name: value for name, value in arguments.items() if value not in (None, "") and value is not False
+    }
+    labels = (*caller.visible_blocks, *_KNOWN_LABELS)
+    if contents.get("label") in labels:
+        contents.pop("label")
+    if tool.order == "remind":
+        contents = {name: value for name, value in contents.items() if (name, value) != ("repeat", "once")}
+        contents.pop("due", None)
+    if tool.order == "cancel" and len(str(contents.get("id", ""))) < _SHORTEST_ID:
+        return False
+    texts = [_flat(_text(value)) for value in contents.values()]
+    if not texts or not all(text and _stands_in(text, message) for text in texts):
         return False
     if tool.kind == "send":
-        return all("://" in text for text in contents)
-    if tool.kind in _PATTERNS:
-        return _PATTERNS[tool.kind].search(words) is not None
+        return all("://" in text for text in texts)
+    if tool.order:
+        return _PATTERNS[tool.order].search(caller.words) is not None
     return all(_stands_in(word, message) for word in re.split(r"[\W_]+", tool.name.casefold()) if word)
 
 

@@ -31,6 +31,8 @@ FACTS_PROMPT = (
 )
 EMPTY = "(empty conversation)"
 _NO_ANSWER = "The model answered nothing when it was asked for a summary."
+_KEY = re.compile(r"[^\W_]{1,20}(?:_[^\W_]{1,20}){0,3}")
+"""A key of up to four words, so that no sentence hides in it."""
 _LINE = re.compile(r"^[-*\s]*([^:\n]{1,80}?)\s*:\s*(\S.*?)\s*$")
 
 
@@ -84,20 +86,20 @@ async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Mes
             continue
         key, value = match[1].strip("`* ").lower().replace(" ", "_"), match[2].strip("`* ")
         source = _source(value, messages)
-        if source is not None and problem_with(key, value, by_model=True) is None:
+        if source is not None and _KEY.fullmatch(key) and problem_with(key, value, by_model=True) is None:
             facts[key] = LearnedFact(key=key, value=value, message=source)
     return list(facts.values())
 
 
 def _spoken(messages: Sequence[Message]) -> str:
-    """Write a transcript of what the two sides said: no calls, no results, no notes of ours."""
+    """Write a transcript of what the two sides said: no calls, no results, no files, no notes of ours."""
     return transcript(
         [
-            replace(message, tool_calls=())
+            replace(message, content=content, tool_calls=())
             for message in messages
             if message.role in ("user", "assistant")
-            and message.content.strip()
             and message.origin in ("user", "agent")
+            and (content := without_fenced(message.content)).strip()
         ]
     )
 

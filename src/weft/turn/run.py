@@ -33,7 +33,7 @@ from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta, ToolStarted, TurnStarted
 from weft.types.request import TurnRequest
 from weft.types.rules import ToolRule
-from weft.types.section import OUTSIDE, Place
+from weft.types.section import OUTSIDE, Stability
 
 _log = logging.getLogger(__name__)
 
@@ -219,7 +219,7 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
 
 def _outside(request: TurnRequest, context: Context) -> tuple[str, ...]:
     """Return where text of strangers in a turn comes from: its message, files, results, what goes with it."""
-    shown = [section for section in context.sections if section.place == Place.MESSAGE]
+    shown = [section for section in context.sections if section.stability == Stability.TURN]
     results = [
         f"the result of {step.tool_name or 'a tool'}" for step in request.steps if step.origin in OUTSIDE
     ]

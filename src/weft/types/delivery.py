@@ -36,6 +36,10 @@ class Denial:
     last_at: datetime
 
 
+TOKEN_START = "weft_"  # noqa: S105 - no secret
+"""The first characters of every token that Weft makes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
     """A token for the server, by its name, and the sender that it speaks for. The secret is not stored."""

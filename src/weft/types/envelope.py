@@ -67,9 +67,14 @@ def notice_id(stream: str, rest: str) -> str:
     return f"stream:{stream}:{rest}"
 
 
-def stream_of(message: Inbound) -> str:
-    """Return the stream of a notice, as `feed NAME` or `folder NAME`; an empty text for other messages."""
+def place_of(message: Inbound) -> str:
+    """Return where a text of strangers comes from: `feed NAME`, `folder NAME`, or a forwarded message.
+
+    It is an empty text for what a person wrote, and for tasks.
+    """
     kind, _, rest = message.external_id.partition(":")
+    if message.kind == "text" and message.origin != "user":
+        return "forwarded message"
     if message.kind != "notice" or kind != "stream":
         return ""
     return f"{'folder' if message.origin == 'import' else 'feed'} {rest.partition(':')[0]}"

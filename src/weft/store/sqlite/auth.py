@@ -11,7 +11,7 @@ import apsw
 
 from weft.errors import UnknownName
 from weft.store.sqlite.database import Repository
-from weft.types.delivery import AccessToken, Denial, Paired
+from weft.types.delivery import TOKEN_START, AccessToken, Denial, Paired
 from weft.types.person import OWNER_NAME
 
 CODE_MINUTES = 15
@@ -58,7 +58,7 @@ class SqliteAuth(Repository):
         return await self._fetch(Denial, query, limit)
 
     async def create_token(self, name: str, sender: str = OWNER_NAME) -> str:
-        token = f"weft_{secrets.token_urlsafe(32)}"
+        token = f"{TOKEN_START}{secrets.token_urlsafe(32)}"
         query = "insert or replace into auth_tokens(name, sender, hash, at) values(?, ?, ?, ?)"
         await self._execute(query, name, sender, _hash(token), time.time())
         return token

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from secrets import token_hex
 from typing import Any
 
 import apsw
@@ -58,11 +59,17 @@ class SqlitePeople(Repository):
 
         return await self._write(work)
 
-    async def join(self, person: str, channel: str) -> str:
+    async def join(self, person: str, channel: str) -> tuple[str, str]:
         name = await self.find(person) if ":" in person else person.strip()
-        if name != OWNER_NAME:
-            await self.link(f"{channel}:{name}", name)
-        return name
+        if name == OWNER_NAME:
+            return name, name
+        start = f"{channel}:"
+        known = [sender for sender in await self.senders(name) if sender.startswith(start) and sender != name]
+        sender = next(iter(sorted(known)), f"{start}{name}")
+        if await self.find(sender) not in (sender, name):  # somebody who had that name before
+            sender = f"{start}{name}:{token_hex(3)}"
+        await self.link(sender, name)
+        return name, sender.removeprefix(start)
 
     async def unlink(self, sender: str) -> bool:
         return await self._execute("delete from links where sender = ?", sender) > 0
