@@ -11,8 +11,11 @@ from weft.errors import (
     EmptyMessage,
     InvalidEdit,
     LimitExceeded,
+    LostFile,
+    NotDone,
     PermissionDenied,
     ProviderError,
+    PurgedText,
     StoreError,
     ToolError,
     Unauthorized,
@@ -27,6 +30,7 @@ from weft.providers.scripted import ScriptedProvider
 from weft.recall.embed import Embedder
 from weft.sources.base import BuildRequest
 from weft.tools.base import Tool
+from weft.tools.function import tool_from
 from weft.tools.registry import ToolRegistry
 from weft.turn.build import ContextBuilder
 from weft.types.context import Context, ContextNeeds
@@ -105,12 +109,14 @@ __all__ = [
     "ListSchema",
     "LogEntrySchema",
     "LogSchema",
+    "LostFile",
     "MapSchema",
     "McpServer",
     "MemorySearchResult",
     "Message",
     "ModelContextLimits",
     "ModelInfo",
+    "NotDone",
     "Offer",
     "OpenTurn",
     "Origin",
@@ -118,6 +124,7 @@ __all__ = [
     "PermissionDenied",
     "Piece",
     "ProviderError",
+    "PurgedText",
     "Reading",
     "Recalled",
     "Receipt",
@@ -161,5 +168,6 @@ __all__ = [
     "__version__",
     "connect",
     "open",
+    "tool_from",
     "wire",
 ]
