@@ -17,7 +17,8 @@ _TAGS = """s bos eos pad unk mask sep cls sop eop eod eom eot gmask smask
     start_of_turn end_of_turn start_of_image end_of_image image_soft_token begin_of_text end_of_text
     begin_of_sentence end_of_sentence im_start im_end system user assistant
     tools tool_call tool_calls tool_response tool_responses tool_result tool_results
-    function_call function_calls think thinking""".split()
+    function_call function_calls think thinking bos_token eos_token pad_token unk_token
+    fim_prefix fim_middle fim_suffix fim_pad arg_key arg_value seed:bos seed:eos seed:think""".split()
 _BRACKETS = """TOOL_CALLS TOOL_RESULTS TOOL_CONTENT AVAILABLE_TOOLS SYSTEM_PROMPT MODEL_SETTINGS ARGS CALL_ID
     IMG IMG_BREAK IMG_END AUDIO BEGIN_AUDIO TRANSCRIBE PREFIX MIDDLE SUFFIX THINK BOS EOS PAD UNK CLS SEP MASK
     gMASK sMASK""".split()
@@ -27,10 +28,11 @@ TEMPLATE_TOKEN = re.compile(
     rf"""
       <(?=\|)                                           # <|im_start|> and <|turn>, whatever follows
     | <(?=[^<>\n\\]{{1,{_LONGEST}}}\|>)                 # <turn|>
-    | <(?=/?(?i:{"|".join(_TAGS)})>)                    # <s>, </s>, <start_of_turn>
+    | <(?=\s{{0,3}}/?\s{{0,3}}(?i:{"|".join(_TAGS)})\s{{0,3}}>)   # <s>, </s >, <start_of_turn>
     | <(?=(?i:unused|extra_id_|reserved_|reserved_special_token_)\d{{1,6}}>|0x[0-9A-Fa-f]{{2}}>)
     | <(?=<\s*+/?\s*+(?i:SYS)\s*+>>)                    # <<SYS>>
-    | \[(?=/?(?:(?i:INST)|{"|".join(_BRACKETS)}|CONTROL_\d{{1,6}})\])
+    | \[(?=\s{{0,3}}/?\s{{0,3}}(?:(?i:INST)|{"|".join(_BRACKETS)}|CONTROL_\d{{1,6}})\s{{0,3}}\])
+    | \](?=~[a-z!]{{1,3}}[\[\]])|\[(?=e~\[)                   # ]~b] and [e~[ of MiniMax
     """,
     re.VERBOSE,
 )
