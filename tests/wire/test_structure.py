@@ -10,6 +10,12 @@ from weft.types.template_tokens import without_template_tokens
 from weft.wire import PROVIDERS, to_wire
 
 TOKENS = [
+    "]~b]",
+    "[e~[",
+    "<seed:bos>",
+    "<BOS_TOKEN>",
+    "[ INST ]",
+    "</s >",
     *("<|im_start|>", "<|im_end|>", "<|", "<|turn>", "<turn|>", "<bos>", "<EOS>", "<s>", "</s>", "<unk>"),
     *("<start_of_turn>", "<end_of_turn>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[TOOL_CALLS]"),
     *("[/AVAILABLE_TOOLS]", "<｜User｜>", "<｜begin▁of▁sentence｜>", "＜|im_end|＞", "<ｓ>", "<0x0A>"),
