@@ -8,9 +8,10 @@ its first sign makes it plain text: `<\|im_start|>`. Nothing is dropped.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from weft.types.escape import spliced, windowed
+from weft.types.escape import spliced
 from weft.types.invisible import place_in_text, seen
 
 _TAGS = """s bos eos pad unk mask sep cls sop eop eod eom eot gmask smask
@@ -23,6 +24,7 @@ _BRACKETS = """TOOL_CALLS TOOL_RESULTS TOOL_CONTENT AVAILABLE_TOOLS SYSTEM_PROMP
     IMG IMG_BREAK IMG_END AUDIO BEGIN_AUDIO TRANSCRIBE PREFIX MIDDLE SUFFIX THINK BOS EOS PAD UNK CLS SEP MASK
     gMASK sMASK""".split()
 _LONGEST = 64
+_WINDOW, _OVERLAP = 65_536, 4_096
 
 TEMPLATE_TOKEN = re.compile(
     rf"""
@@ -46,9 +48,17 @@ PLAIN_TOKEN = re.compile(
 
 def without_template_tokens(text: str, pattern: re.Pattern[str] = TEMPLATE_TOKEN) -> str:
     """Put a backslash behind the first sign of each token of a chat template. All other text stays."""
-    visible, hidden = seen(text)
-    places = (place_in_text(match.start(), hidden) + 1 for match in windowed(pattern, visible))
-    return spliced(text, ((place, place, "\\") for place in places))
+    return spliced(text, ((place, place, "\\") for place in _places(text, pattern)))
+
+
+def _places(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
+    """Yield the places behind the first signs of tokens. A long text is looked at in windows."""
+    for start in range(0, len(text) or 1, _WINDOW):
+        visible, hidden = seen(text[start : start + _WINDOW + _OVERLAP])
+        for match in pattern.finditer(visible):
+            place = place_in_text(match.start(), hidden)
+            if place < _WINDOW:
+                yield start + place + 1
 
 
 def data_without_template_tokens(value: Any) -> Any:
