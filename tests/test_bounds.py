@@ -160,8 +160,8 @@ PIECES = st.sampled_from(
 def test_a_text_in_slices_is_escaped_like_a_whole_one(text: str) -> None:
     whole = sanitize(f"x{text}").text, escape.without_tags(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(escape, "_WINDOW", 24)
-        patch.setattr(template_tokens, "_WINDOW", 24)
+        patch.setattr(escape, "WINDOW", 24)
+        patch.setattr(template_tokens, "WINDOW", 24)
         assert (sanitize(f"x{text}").text, escape.without_tags(text)) == whole
 
 

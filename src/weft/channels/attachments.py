@@ -104,13 +104,12 @@ def is_private(path: str) -> bool:
 
 def private_files(text: str) -> list[str]:
     """Return the private files that a message names as `@path`."""
-    words = [quoted or word.rstrip(".,;:!?)") for quoted, word in _NAMED.findall(text)]
-    return [word for word in words if _is_file(word) and is_private(word)]
+    return [word for word in _named_words(text) if _is_file(word) and is_private(word)]
 
 
 def missing_files(text: str) -> list[str]:
     """Return what looks like the path of a file in a message, as `@folder/name`, and does not exist."""
-    words = [quoted or word.rstrip(".,;:!?)") for quoted, word in _NAMED.findall(text)]
+    words = _named_words(text)
     return [word for word in words if ("/" in word or Path(word).suffix) and not _is_file(word)]
 
 
@@ -119,3 +118,8 @@ def _is_file(path: str) -> bool:
         return Path(path).expanduser().is_file()
     except (OSError, ValueError, RuntimeError):
         return False
+
+
+def _named_words(text: str) -> list[str]:
+    """Return what stands behind each `@` of a message, without the punctuation of its sentence."""
+    return [quoted or word.rstrip(".,;:!?)") for quoted, word in _NAMED.findall(text)]

@@ -34,6 +34,7 @@ from weft.errors import WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import take_reminders
 from weft.gateway.commands import is_command
+from weft.gateway.consent import NO, YES
 from weft.gateway.waiting import pause
 from weft.types.escape import printable
 from weft.types.message import ToolCall
@@ -46,7 +47,6 @@ EMPTY_ANSWER = "The model gave an empty answer: ask again, or choose another mod
 _LOOK_SECONDS = 1.0
 """How often the reminders are looked at while a person types nothing."""
 _SHOWN = 100
-_YES, _NO = frozenset({"y", "yes", "/yes"}), frozenset({"n", "no", "/no"})
 _PROMPT_LINES = 4
 _CHUNK_BYTES = 65_536
 
@@ -66,11 +66,11 @@ class TerminalConsent:
                 if len(question) // self._out.width + question.count("\n") > self._out.height - _PROMPT_LINES:
                     show(f"(All of it is above.) {question.partition(chr(10))[0]}", self._out)
                 try:  # Ctrl-C stops the answer and its question
-                    while (answer := await self._answer()) not in _YES | _NO:
+                    while (answer := await self._answer()) not in YES | NO:
                         show("Please type yes or no.", self._out)
                 except (KeyboardInterrupt, EOFError):
                     return False
-        return answer in _YES
+        return answer in YES
 
     async def _answer(self) -> str:
         text: str = await _editor().make_prompt().prompt_async("yes or no › ", handle_sigint=False)

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from weft.channels.bind import check_place, listen, url_host
 from weft.channels.guard import GONE, OPEN, Guard
-from weft.channels.http_blocks import BlockRoutes
+from weft.channels.http_blocks import BlockRoutes, Sender
 from weft.channels.http_bodies import AskedBody, ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_json import limited
 from weft.channels.http_settings import HttpChannelSettings
@@ -57,7 +57,6 @@ _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 _Read = Callable[[Mapping[str, Any], str], TurnRequest]
 Words = Annotated[str, Query(min_length=1, max_length=2000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
-Sender = Annotated[str, Query(max_length=200)]
 
 
 def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-_YES = frozenset({"/yes", "yes", "y"})
-_NO = frozenset({"/no", "no", "n"})
+YES = frozenset({"/yes", "yes", "y"})
+NO = frozenset({"/no", "no", "n"})
 
 
 @dataclass(slots=True)
@@ -32,9 +32,9 @@ class PendingQuestion:
     def take(self, text: str) -> bool:
         """Take a message as the answer. Returns whether it is one to this question."""
         word, *more = text.lower().split() or [""]
-        if word not in _YES | _NO or more not in ([], [self.id]) or not (more or self.is_visible):
+        if word not in YES | NO or more not in ([], [self.id]) or not (more or self.is_visible):
             return False
-        self.end(agreed=word in _YES)
+        self.end(agreed=word in YES)
         return True
 
     def end(self, *, agreed: bool) -> None:

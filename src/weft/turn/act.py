@@ -193,7 +193,7 @@ class ToolRunner:
     def _note_outside(self) -> None:
         """Note where the results of this round come from: the model reads them before its next calls."""
         called = [self._offered.tools.get(self._calls[at].name) for at in self._outcomes]
-        sources = [*map(_outside, called), *self._caller.read_outside]
+        sources = [*map(_stranger, called), *self._caller.read_outside]
         outside = dict.fromkeys((*self._caller.outside, *filter(None, sources)))
         self._caller = replace(self._caller, outside=tuple(outside))
 
@@ -273,7 +273,7 @@ class ToolRunner:
         how = "the rest was not stored"
         if self._turns is not None and self._caller.session_id and most:
             result_id = await self._turns.save_result(
-                self._caller.session_id, tool, text[:most], outside=_outside(self._offered.tools.get(tool))
+                self._caller.session_id, tool, text[:most], outside=_stranger(self._offered.tools.get(tool))
             )
             part = "all of it is" if len(text) <= most else f"the first {most} are"
             how = f"{part} stored as {result_id}"
@@ -282,7 +282,7 @@ class ToolRunner:
         return f"{text[:limit]}\n[Cut: {limit} of {len(text)} characters are shown; {how}.]"
 
 
-def _outside(tool: Tool | None) -> str:
+def _stranger(tool: Tool | None) -> str:
     """Return where the results of a tool come from, if strangers write them."""
     return tool.source if tool is not None and tool.origin in OUTSIDE else ""
 

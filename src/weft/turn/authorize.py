@@ -39,7 +39,6 @@ _PATTERNS = {
     order: re.compile(rf"(?<!\w)(?:{''.join(map(str.strip, words.splitlines()))})", re.IGNORECASE)
     for order, words in _ORDERS.items()
 }
-_KNOWN_LABELS = frozenset({"human", "notes"})
 _SHORTEST_ID = 8
 
 
@@ -117,8 +116,7 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> bo
     contents = {
         name: value for name, value in arguments.items() if value not in (None, "") and value is not False
     }
-    labels = (*caller.visible_blocks, *_KNOWN_LABELS)
-    if contents.get("label") in labels:
+    if contents.get("label") in caller.visible_blocks:
         contents.pop("label")
     if tool.order == "remind":
         contents = {name: value for name, value in contents.items() if (name, value) != ("repeat", "once")}

@@ -38,14 +38,11 @@ _LABEL = re.compile(
 )
 _LINE_BREAKS = re.compile(rf"[{LINE_BREAKS}]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-_HIDDEN = re.compile(
-    "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e"
-    "\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
-)
+_HIDDEN = re.compile(f"[{INVISIBLE}\u2028\u2029\ufff0-\ufffb]")
 """Characters that nobody sees, or that change the direction of a text."""
-_FENCED = re.compile(r"^(`{3,})[^\n]*\n.*?(?:^\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE_START = re.compile(r"^`{3,}", re.MULTILINE)
 _FENCES = re.compile(r"`{3,}")
-_WINDOW, _OVERLAP = 65_536, 4_096
+WINDOW, OVERLAP = 65_536, 4_096
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -64,9 +61,9 @@ def windowed(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
     One call of the regular expressions over megabytes stops every thread until it has ended.
     """
-    for start in range(0, len(text) or 1, _WINDOW):
-        end = start + _WINDOW
-        matches = pattern.finditer(text, start, end + _OVERLAP)
+    for start in range(0, len(text) or 1, WINDOW):
+        end = start + WINDOW
+        matches = pattern.finditer(text, start, end + OVERLAP)
         yield from (match for match in matches if match.start() < end)
 
 
@@ -107,14 +104,21 @@ def fenced(text: str, name: str = "") -> str:
 
 def without_fenced(text: str) -> str:
     """Return a text without what is quoted in fences. A fence that is not closed goes on to the end."""
-    return _FENCED.sub("", text) if "```" in text else text
+    parts, at = list[str](), 0
+    while "```" in text and (fence := _FENCE_START.search(text, at)):
+        parts.append(text[at : fence.start()])
+        end = text.find(f"\n{fence[0]}", fence.end())
+        at = len(text) if end < 0 else text.find("\n", end + 1)
+        if at in (-1, len(text)):
+            return "".join(parts)
+    return "".join((*parts, text[at:])) if parts else text
 
 
 def sendable(text: str) -> tuple[str, int]:
     """Replace NUL and lone surrogates, which no provider takes. Returns the text and how many there were."""
-    if len(text) <= _WINDOW:
+    if len(text) <= WINDOW:
         return _UNSENDABLE.subn("\ufffd", text)
-    parts = [_UNSENDABLE.subn("\ufffd", text[at : at + _WINDOW]) for at in range(0, len(text), _WINDOW)]
+    parts = [_UNSENDABLE.subn("\ufffd", text[at : at + WINDOW]) for at in range(0, len(text), WINDOW)]
     return "".join(part for part, _ in parts), sum(count for _, count in parts)
 
 

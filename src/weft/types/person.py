@@ -10,6 +10,8 @@ ASKING_OWNER = "ask:owner"
 """The owner in `weft ask`, whose questions are never recalled."""
 OWNER_SENDERS = ("app:owner", ASKING_OWNER, "http:owner", "terminal:owner")
 """The owner of the machine, as each of these channels calls them. No other channel can claim the name."""
+ASKED_BY = ", asked by "
+"""What stands in an author between the agent and the texts of strangers that may be behind a change."""
 ASSISTANT = "weft"
 """Whose memory the assistant's own is, and its owner's."""
 
@@ -31,25 +33,17 @@ def is_person_author(author: str) -> bool:
     return author.endswith(")")
 
 
-_ASKED_BY = ", asked by "
-
-
 def author_of(agent_id: str, outside: Sequence[str] = ()) -> str:
     """Name an agent as the author of a change, with the texts of strangers that may be behind it.
 
     A closing parenthesis at the end would name a person.
     """
-    return f"{agent_id}{_ASKED_BY}{', '.join(outside).rstrip(')')}" if outside else agent_id
+    return f"{agent_id}{ASKED_BY}{', '.join(outside).rstrip(')')}" if outside else agent_id
 
 
 def agent_behind(author: str) -> str:
     """Return the agent of an author without what it was asked by."""
-    return author.partition(_ASKED_BY)[0]
-
-
-def asked_by(author: str) -> str:
-    """Return the texts of strangers that an author was asked by; an empty text if there are none."""
-    return author.partition(_ASKED_BY)[2]
+    return author.partition(ASKED_BY)[0]
 
 
 def default_person(sender: str) -> str:

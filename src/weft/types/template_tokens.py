@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from weft.types.escape import spliced
+from weft.types.escape import OVERLAP, WINDOW, spliced
 from weft.types.invisible import place_in_text, seen
 
 _TAGS = """s bos eos pad unk mask sep cls sop eop eod eom eot gmask smask
@@ -24,7 +24,6 @@ _BRACKETS = """TOOL_CALLS TOOL_RESULTS TOOL_CONTENT AVAILABLE_TOOLS SYSTEM_PROMP
     IMG IMG_BREAK IMG_END AUDIO BEGIN_AUDIO TRANSCRIBE PREFIX MIDDLE SUFFIX THINK BOS EOS PAD UNK CLS SEP MASK
     gMASK sMASK""".split()
 _LONGEST = 64
-_WINDOW, _OVERLAP = 65_536, 4_096
 
 TEMPLATE_TOKEN = re.compile(
     rf"""
@@ -53,11 +52,11 @@ def without_template_tokens(text: str, pattern: re.Pattern[str] = TEMPLATE_TOKEN
 
 def _places(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
     """Yield the places behind the first signs of tokens. A long text is looked at in windows."""
-    for start in range(0, len(text) or 1, _WINDOW):
-        visible, hidden = seen(text[start : start + _WINDOW + _OVERLAP])
+    for start in range(0, len(text) or 1, WINDOW):
+        visible, hidden = seen(text[start : start + WINDOW + OVERLAP])
         for match in pattern.finditer(visible):
             place = place_in_text(match.start(), hidden)
-            if place < _WINDOW:
+            if place < WINDOW:
                 yield start + place + 1
 
 

@@ -5,9 +5,11 @@ Messages are the log, and not remembered text.
 
 from __future__ import annotations
 
+from weft.types.person import ASKED_BY
+
 # A block is the operator's own if nobody else ever wrote to it; its creation does not count. The text of a
 # stream is written by the system, but comes from elsewhere.
-ALL_REMEMBERED = """
+ALL_REMEMBERED = f"""
     select 'block' as kind, agent_id as owner, label as name, rendered as text,
         coalesce((
             select origin from stream_items join streams on name = stream
@@ -18,8 +20,8 @@ ALL_REMEMBERED = """
         ) then 'agent' else 'operator' end) as origin,
         char_limit as "limit", updated_at as at,
         coalesce((
-            select substr(author, instr(author, ', asked by ') + 11) from block_updates as change
-            where block_id = blocks.id and instr(author, ', asked by ') and kind <> 'undo' and not exists(
+            select substr(author, instr(author, '{ASKED_BY}') + {len(ASKED_BY)}) from block_updates as change
+            where block_id = blocks.id and instr(author, '{ASKED_BY}') and kind <> 'undo' and not exists(
                 select 1 from block_updates as other
                 where other.block_id = blocks.id and other.kind = 'undo' and other.undoes = change.seq
             ) order by seq desc limit 1
