@@ -82,10 +82,13 @@ class Section(Json):
 class Piece:
     """A text that a source offers. The engine shows it as a section, alone or joined with others.
 
-    The defaults suit a text of which nothing is known: it is imported, and may differ in every turn.
+    The defaults suit a text of which nothing is known: it is imported, and may differ in every turn. `id`
+    names the piece within its layer from turn to turn: a fact's key, a block's id, a message's number. A
+    piece without one is known by its text.
     """
 
     text: str
+    id: str = ""
     title: str = ""
     why: str = ""
     stability: Stability = Stability.TURN
