@@ -163,7 +163,7 @@ class BackendStore:
         self.people, self.facts = backend.people, backend.facts
         self.summaries, self.tasks = backend.summaries, backend.tasks
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
-        self.activity = backend.activity
+        self.activity, self.epochs = backend.activity, backend.epochs
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
         self.recall = ConversationRecall(backend.search)
         self.check, self.restore_export = backend.check, backend.restore_export

@@ -113,9 +113,14 @@ class Counter:
         """Count a message with its calls and parts, in the longest form in which it is sent: tags escaped."""
         calls = calls_json(message) if message.tool_calls else ""
         text, parts = without_tags(message.content), len(message.parts) * PART_TOKENS
+        parts += self.attached(message.attached)
         if self.chars_per_token:
             return (len(text) + len(calls)) // self.chars_per_token + parts
         return count(text) + (count(calls) if calls else 0) + parts
+
+    def attached(self, text: str) -> int:
+        """Count a text that is attached to a message, with the joint between the two."""
+        return self.text(text) + self.per_joint if text else 0
 
     def tool(self, tool: ToolDefinition) -> int:
         """Count a tool as the JSON in which it is offered."""

@@ -248,6 +248,7 @@ class AskedStore:
     facts = property(lambda self: self.rest.facts)
     summaries = property(lambda self: self.rest.summaries)
     memory = property(lambda self: self.rest.memory)
+    epochs = None
 
 
 RECALLED, TASKED = "recall hi telegram:42 s 5", "tasks telegram:42"

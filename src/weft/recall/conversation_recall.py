@@ -43,6 +43,7 @@ def _best(query: str, candidates: Sequence[Candidate], limit: int) -> list[Recal
     return [
         Recalled(
             text=lines[at].content,
+            id=lines[at].id,
             speaker=_SPEAKERS.get(lines[at].speaker, lines[at].speaker),
             origin=_origin(lines[at]),
             timestamp=lines[at].at,

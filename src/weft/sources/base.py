@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class BuildRequest(BuildSpec):
     tool_kinds: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     known_skills: Skills | None = None
+    recipe_digest: str = ""
     summarizer: Summarizer | None = None
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
@@ -106,6 +108,13 @@ class BuildRequest(BuildSpec):
         if self.memory is None or self.recipe.layer("blocks") is None:
             return None
         return asyncio.ensure_future(self.memory.rendered_blocks(self.agent_id, named=self.batch_blocks))
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether this build goes on in an epoch: the recipe has them, and the store has the history."""
+        if self.recipe.stability != "epoch" or self.store is None or not self.session_id:
+            return False
+        return self.store.epochs is not None and self.messages is self.store.messages
 
     @property
     def sender(self) -> str:
@@ -168,9 +177,10 @@ def pieces(
     why: str,
     stability: Stability = Stability.SESSION,
     origin: Origin = Origin.OPERATOR,
+    ids: Iterable[str] = (),
 ) -> tuple[Piece, ...]:
-    """Make pieces from texts with their titles."""
+    """Make pieces from texts with their titles, and from as many ids if there are some."""
     return tuple(
-        Piece(text=text, title=title_of(title), why=why, stability=stability, origin=origin)
-        for text, title in texts
+        Piece(text=text, id=id_, title=title_of(title), why=why, stability=stability, origin=origin)
+        for (text, title), id_ in zip(texts, chain(ids, repeat("")), strict=False)
     )

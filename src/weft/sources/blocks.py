@@ -11,7 +11,7 @@ from weft.sources.base import BuildRequest, Options, title_of
 from weft.types.escape import joined, without_tags
 from weft.types.memory import BlockType, RenderedBlock
 from weft.types.person import person_of
-from weft.types.section import Offer, Origin, Piece, Stability, Withheld
+from weft.types.section import ONCE, Offer, Origin, Piece, Stability, Withheld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,7 @@ async def offer(request: BuildRequest, options: BlocksOptions) -> Offer:
     pieces = tuple(
         Piece(
             text=render_block(block, descriptions=descriptions, schemas=schemas),
+            id=block.id if block.is_always_shown else f"{ONCE}{block.id}",
             title=title_of(block.label),
             why=_why(block),
             stability=Stability.SESSION,
@@ -41,7 +42,14 @@ async def offer(request: BuildRequest, options: BlocksOptions) -> Offer:
         for block in visible
     )
     unknown = _unknown(blocks, batch) if options.kind == "working" else ()
-    return Offer(pieces=pieces, worth=_worth(visible, batch), join=None, withheld=unknown, has_tags=True)
+    return Offer(
+        pieces=pieces,
+        worth=_worth(visible, batch),
+        join=None,
+        withheld=unknown,
+        has_tags=True,
+        existing=frozenset(piece.id for piece in pieces),
+    )
 
 
 def _worth(visible: Sequence[RenderedBlock], batch: frozenset[str]) -> tuple[float, ...]:

@@ -16,7 +16,6 @@ from weft.workspace.skills import Skills
 
 async def offer(request: BuildRequest, options: Options) -> Offer:
     lines = [
-        f"Current date and time: {clock(request.now)}",
         f"Agent version: weft {VERSION}",
         f"Available tools: {len(request.tools)}",
     ]
@@ -26,8 +25,10 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
     if capabilities:
         lines.append(f"Capabilities: {', '.join(dict.fromkeys(capabilities))}")
     lines.append(f"Environment: {', '.join(filter(None, (_system(), one_line(request.channel))))}")
-    texts = [("\n".join(lines), "time, version, workspace")]
-    return Offer(pieces=pieces(texts, why="changes", stability=Stability.TURN))
+    now = f"Current date and time: {clock(request.now)}"
+    texts = [(now, "time"), ("\n".join(lines), "version, workspace")]
+    ids = ("clock", "situation")
+    return Offer(pieces=pieces(texts, why="changes", stability=Stability.TURN, ids=ids))
 
 
 def _capabilities(request: BuildRequest, skills: Skills) -> Iterator[str]:

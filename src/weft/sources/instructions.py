@@ -40,6 +40,7 @@ async def offer(request: BuildRequest, options: InstructionsOptions) -> Offer:
         texts.append(("default", options.fallback.strip()))
     section = Piece(
         text="\n\n".join(text for _, text in texts) + options.suffix,
+        id="instructions",
         title=title_of(" + ".join(name for name, _ in texts)),
         why="who the assistant is",
         stability=Stability.STATIC,
@@ -47,4 +48,10 @@ async def offer(request: BuildRequest, options: InstructionsOptions) -> Offer:
     )
     warnings = tuple(file.warning for file in files if file.warning)
     number = sum(file.text is not None for file in files)
-    return Offer(pieces=(section,) if texts else (), join=None, warnings=warnings, files=number)
+    return Offer(
+        pieces=(section,) if texts else (),
+        join=None,
+        warnings=warnings,
+        files=number,
+        existing=frozenset((section.id,)),
+    )

@@ -12,6 +12,7 @@ from weft.recall.pieces import best_entries
 from weft.recall.rank import Index
 from weft.sources.base import BuildRequest, Options, entries_beyond, pieces
 from weft.tokens import Counter
+from weft.types.epoch import digest_of
 from weft.types.escape import one_line
 from weft.types.recipe import Reload
 from weft.types.section import Offer, Origin, Stability, Withheld
@@ -43,7 +44,7 @@ async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     if await asyncio.to_thread(size_of, place) > PIECES_BYTES:
         return await asyncio.to_thread(_offer_in_pieces, request, options, place)
     (file,) = await request.read(options.path, reload=options.reload)
-    entries, prices, index = _prepared(file.text or "", request.counter)
+    entries, prices, index, digests = _prepared(file.text or "", request.counter)
     scores = index.relevance(request.message)
     ranked = sorted(range(len(entries)), key=lambda n: (-scores[n], -n))
     limit = len(ranked) if options.max_entries is None else options.max_entries
@@ -54,6 +55,7 @@ async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     )
     return Offer(
         pieces=pieces(texts, why=why, stability=Stability.TURN, origin=Origin.USER),
+        existing=digests,
         warnings=(file.warning,) if file.warning else (),
         files=int(file.text is not None),
         withheld=entries_beyond(beyond, [prices[n] for n in ranked[limit:]]),
@@ -88,10 +90,11 @@ def _offer_in_pieces(request: BuildRequest, options: MemoryFileOptions, place: F
 
 
 @lru_cache(maxsize=4)
-def _prepared(text: str, counter: Counter) -> tuple[list[str], list[int], Index]:
-    """Return the entries of a file, their prices and their words. Cached while the file is the same."""
+def _prepared(text: str, counter: Counter) -> tuple[list[str], list[int], Index, frozenset[str]]:
+    """Return the entries of a file, their prices, words and hashes. Cached while the file is the same."""
     entries = entries_of(text)
-    return entries, [counter.text(entry) for entry in entries], Index(entries)
+    prices, digests = [counter.text(entry) for entry in entries], frozenset(map(digest_of, entries))
+    return entries, prices, Index(entries), digests
 
 
 def entries_of(text: str) -> list[str]:

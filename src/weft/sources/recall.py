@@ -27,7 +27,13 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text[:200])[:40]}")
         for hit in hits
     ]
-    offered = pieces(texts, why="recalled for this message", stability=Stability.TURN, origin=Origin.USER)
+    offered = pieces(
+        texts,
+        why="recalled for this message",
+        stability=Stability.TURN,
+        origin=Origin.USER,
+        ids=[hit.id for hit in hits],
+    )
     return Offer(
         pieces=tuple(
             replace(piece, origin=Origin(hit.origin)) if hit.origin in OUTSIDE else piece

@@ -53,6 +53,7 @@ async def offer(request: BuildRequest, options: SkillsOptions) -> Offer:
         withheld=tuple(withheld),
         warnings=loaded.warnings,
         files=len(loaded.usable),
+        existing=None if mode == "triggered" else frozenset(piece.id for piece in offered),
     )
 
 
@@ -60,7 +61,8 @@ async def offer(request: BuildRequest, options: SkillsOptions) -> Offer:
 def _pieces(skills: Skills, mode: SkillsMode) -> tuple[Piece, ...]:
     """Write every skill as text, once for as long as no file changes."""
     texts = ((_text(skill, mode), skill.name) for skill in skills.usable)
-    return pieces(texts, why=f"skills are shown as {mode}", stability=Stability.STATIC)
+    ids = [skill.name for skill in skills.usable]
+    return pieces(texts, why=f"skills are shown as {mode}", stability=Stability.STATIC, ids=ids)
 
 
 def _text(skill: Skill, mode: SkillsMode) -> str:

@@ -17,7 +17,11 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
         key=lambda task: (task.due is None, request.local(task.due or request.now), task.id),
     )
     texts = [(_line(task, request), task.text[:48]) for task in tasks]
-    return Offer(pieces=pieces(texts, why="pending", stability=Stability.TURN, origin=Origin.USER))
+    ids = [task.id for task in tasks]
+    return Offer(
+        pieces=pieces(texts, why="pending", stability=Stability.TURN, origin=Origin.USER, ids=ids),
+        existing=frozenset(ids),
+    )
 
 
 def _line(task: Task, request: BuildRequest) -> str:

@@ -38,6 +38,7 @@ async def offer(request: BuildRequest, options: ToolDocsOptions) -> Offer:
         text, title = "\n".join(map(describe, request.tools)) or options.fallback, "built-in text"
     return Offer(
         pieces=pieces([(text, title)] if text else [], why="how tools are used", stability=Stability.STATIC),
+        existing=frozenset((title,)),
         warnings=tuple(file.warning for file in files if file.warning),
         files=sum(file.text is not None for file in files),
     )

@@ -10,4 +10,8 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
     """Offer one bullet per rule; those about the first call come first."""
     rules = sorted(request.tool_rules, key=lambda rule: rule.kind != "start_constraint")
     texts = [(f"- {rule.sentence()}", rule.tool) for rule in rules]
-    return Offer(pieces=pieces(texts, why="a rule for tools", stability=Stability.STATIC), title_end="\n\n")
+    return Offer(
+        pieces=pieces(texts, why="a rule for tools", stability=Stability.STATIC),
+        title_end="\n\n",
+        existing=frozenset(rule.tool for rule in rules),
+    )

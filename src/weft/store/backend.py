@@ -15,6 +15,7 @@ from weft.store.base import (
     Activity,
     Archive,
     Blocks,
+    Epochs,
     MessageLog,
     Recall,
     SearchIndex,
@@ -71,6 +72,10 @@ class ContextStore(Protocol):
     @property
     def memory(self) -> Blocks: ...
 
+    @property
+    def epochs(self) -> Epochs | None:
+        """Return where epochs are stored. Without it every request is built anew."""
+
 
 class Lasting(Protocol):
     """What a backend and a store have in common: one attribute for each thing that lasts."""
@@ -78,6 +83,7 @@ class Lasting(Protocol):
     sessions: Sessions
     messages: MessageLog
     turns: Turns
+    epochs: Epochs
     people: People
     facts: Facts
     summaries: Summaries

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from weft.tokens import Counter
+from weft.types.epoch import Epoch, EpochStep, EpochView
 from weft.types.memory import (
     ActivityEntry,
     ArchivalEntry,
@@ -63,8 +64,14 @@ class MessageLog(Protocol):
     async def fold(self, session_id: str) -> Fold | None:
         """Return the newest summary of the beginning of a conversation."""
 
+    async def list_folds(self, session_id: str) -> list[Fold]:
+        """Return all summaries of a conversation, oldest first, also those that were opened again."""
+
     async def add_fold(self, session_id: str, fold: Fold) -> None:
         """Store a summary. The messages that it stands for stay in the log."""
+
+    async def remove_folds(self, session_id: str) -> int:
+        """Open all folds of a conversation again, so that its messages are shown. Returns their number."""
 
 
 class Sessions(Protocol):
@@ -148,6 +155,22 @@ class Sessions(Protocol):
         """
 
 
+class Epochs(Protocol):
+    """The stretches of sessions in which every request begins with the bytes of the one before."""
+
+    async def view(self, session_id: str) -> EpochView:
+        """Return the running epoch of a session, and the attachments of its messages."""
+
+    async def list(self, session_id: str) -> Sequence[Epoch]:
+        """Return all epochs of a session, oldest first."""
+
+    async def end(self, why: str, session_id: str | None = None) -> int:
+        """End the running epoch of a session, or of all sessions. Returns how many were ended."""
+
+    async def forget(self, why: str) -> None:
+        """End all epochs, those of running turns too, because something was taken out of memory."""
+
+
 class Turns(Protocol):
     """The work between a message and its answer. `finish` and `fail` raise if the turn has ended already."""
 
@@ -164,14 +187,30 @@ class Turns(Protocol):
         Messages of the inbox that became part of the turn need no answer of their own.
         """
 
-    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
+    async def finish(
+        self,
+        turn_id: str,
+        receipt: Receipt,
+        *messages: Message,
+        reply: str = "",
+        step: EpochStep | None = None,
+    ) -> None:
         """Append the whole exchange to the log and store its receipt: all of it or nothing, and only once.
+
+        `step` is what the turn adds to its epoch.
 
         Raises:
             StoreError: the turn has ended already.
         """
 
-    async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
+    async def fail(
+        self,
+        turn_id: str,
+        error: str,
+        *messages: Message,
+        reply: str = "",
+        step: EpochStep | None = None,
+    ) -> None:
         """Give a turn up, and append what it did to the log. If it did nothing, the turn has its message."""
 
     async def list_interrupted(self, session_id: str | None = None) -> Sequence[OpenTurn]:

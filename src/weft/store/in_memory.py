@@ -59,7 +59,7 @@ class InMemoryMessages:
         self._source = messages
         self._sessions: dict[str, list[Message]] = {}
         self._counted: dict[tuple[str, str], _Counted] = {}
-        self._folds: dict[str, Fold] = {}
+        self._folds: dict[str, list[Fold]] = {}
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Append messages. Raises StoreError for a log over a sequence, which the program holds."""
@@ -77,10 +77,16 @@ class InMemoryMessages:
         return list(self._of(session_id)[first - 1 : last])
 
     async def fold(self, session_id: str) -> Fold | None:
-        return self._folds.get(session_id)
+        return max(self._folds.get(session_id, ()), key=lambda fold: fold.last, default=None)
+
+    async def list_folds(self, session_id: str) -> list[Fold]:
+        return sorted(self._folds.get(session_id, ()), key=lambda fold: fold.last)
 
     async def add_fold(self, session_id: str, fold: Fold) -> None:
-        self._folds[session_id] = fold
+        self._folds.setdefault(session_id, []).append(fold)
+
+    async def remove_folds(self, session_id: str) -> int:
+        return len(self._folds.pop(session_id, ()))
 
     async def tail(
         self,

@@ -80,3 +80,4 @@ class InMemoryStore:
     summaries: InMemorySummaries = field(default_factory=InMemorySummaries)
     tasks: InMemoryTasks = field(default_factory=InMemoryTasks)
     recall: InMemoryRecall = field(default_factory=InMemoryRecall)
+    epochs: None = None

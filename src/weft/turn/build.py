@@ -28,13 +28,15 @@ from weft.tokens import is_counted
 from weft.tools.process import ExecutionSettings
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
-from weft.turn.history import read_history
+from weft.turn.epoch import decide_in_epoch
+from weft.turn.history import History, read_history
 from weft.types.context import Context, ContextNeeds
+from weft.types.epoch import digest_of
 from weft.types.limits import ContextConfig, ModelInfo
 from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.message import Message, ToolDefinition
 from weft.types.receipt import Receipt
-from weft.types.recipe import HistoryRule, Recipe
+from weft.types.recipe import FOLD_AT, FOLD_TO, HistoryRule, Recipe
 from weft.types.redacted import Redacted
 from weft.types.rules import ToolRule
 from weft.types.session import Summarizer
@@ -68,6 +70,7 @@ class ContextBuilder:
             config=config or ContextConfig(),
             files=Files(reader=reader, skills=SkillLoader(reader)),
             memory=memory,
+            recipe_digest=digest_of(chosen.to_json()),
         )
         self._skill_tools: SkillTools | None = None
         if chosen.workspace_path:
@@ -254,7 +257,7 @@ class ContextBuilder:
             raise EmptyMessage
         require_sources(self._layers)
         _ = self._request.limits  # wrong limits are refused before anything is read
-        request = await self._with_offered_tools(replace(self._request, message=message))
+        request = await self._with_offered_tools(replace(_with_rule(self._request), message=message))
         offered = (layer.source(request, layer.options) for layer in self._layers)
         try:
             history, skills, offers = await asyncio.gather(
@@ -269,11 +272,23 @@ class ContextBuilder:
             fold=history.fold,
             mcp_servers=skills.active_servers(message),
         )
-        receipt, context = await offloaded(_size(materials), _decided, request, materials, history.notes)
+        if history.view is not None:
+            receipt, context = await _in_epoch(request, materials, history)
+        else:
+            receipt, context = await offloaded(_size(materials), _decided, request, materials, history.notes)
         sources = [layer.source for layer in request.recipe.layers]
         _report(receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
+
+
+def _with_rule(request: BuildRequest) -> BuildRequest:
+    """Return a request whose history is in no store with a live recipe: it has no epochs."""
+    recipe = request.recipe
+    if recipe.stability == "live" or request.has_epochs:
+        return request
+    history = replace(recipe.history, strategy="drop_oldest", fold_at=FOLD_AT, fold_to=FOLD_TO)
+    return replace(request, recipe=replace(recipe, stability="live", history=history))
 
 
 def _size(materials: Materials) -> int:
@@ -290,6 +305,18 @@ def _decided(request: BuildRequest, materials: Materials, notes: Sequence[str]) 
     decided = plan(replace(materials, tail=tail))
     receipt = account(decided, warnings=(*_notes(request, changed), *notes))
     return receipt, render(decided, receipt)
+
+
+async def _in_epoch(request: BuildRequest, materials: Materials, history: History) -> tuple[Receipt, Context]:
+    """Decide what is shown in the epoch of the session, account for it, and put it into its form."""
+    size = _size(materials)
+    tail, changed = with_known_roles(materials.tail, request.recipe)
+    decided = await decide_in_epoch(request, replace(materials, tail=tail), history, size=size)
+    notes = (*_notes(request, changed), *history.notes)
+    receipt = await offloaded(size, account, decided.plan, warnings=notes)
+    context = await offloaded(size, render, decided.plan, receipt)
+    forgets = history.view.forgets if history.view else 0
+    return receipt, replace(context, step=decided.step(context, forgets))
 
 
 def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:
@@ -316,6 +343,9 @@ def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:
 async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[RenderedBlock, ...]:
     if request.blocks is None:
         return ()
+    if context.step is not None:  # a block that is new in its epoch is shown with an earlier message
+        hidden = {id_ for layer, id_ in context.step.hidden if layer == "blocks"}
+        return tuple(block for block in await request.blocks if block.id not in hidden)
     titles = {section.title for section in context.sections if section.source == "blocks"}
     return tuple(block for block in await request.blocks if title_of(block.label) in titles)
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.errors import ConfigError, ProviderError
 from weft.sources.base import BuildRequest
 from weft.store.base import MessageLog
 from weft.turn.fold import fold, nobody, shortened, to_fold, transcript
+from weft.types.epoch import EpochView
 from weft.types.message import Message
 from weft.types.session import Fold, Summarizer, Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The newest messages, the summary of those before them, and notes for the receipt."""
+    """The newest messages, the summary of those before them, and notes for the receipt.
+
+    `view` is the running epoch, in a recipe that has epochs.
+    """
 
     tail: Tail = Tail()
     fold: Fold | None = None
     notes: tuple[str, ...] = ()
+    view: EpochView | None = None
 
 
 async def read_history(request: BuildRequest) -> History:
@@ -31,6 +37,8 @@ async def read_history(request: BuildRequest) -> History:
     log, session_id, rule = request.messages, request.session_id, request.history_rule
     if log is None:
         return History()
+    if request.has_epochs:
+        return await read_epoch(request)
     if rule.strategy != "summarize":
         return History(tail=await _tail(log, request, None))
     before = await log.fold(session_id)
@@ -56,6 +64,44 @@ async def read_history(request: BuildRequest) -> History:
     if not notes and newest is not None and newest.last < last:
         notes = (f"The history is folded bit by bit: up to message {newest.last} of {last} by now.",)
     return History(tail=await _tail(log, request, newest), fold=newest, notes=notes)
+
+
+async def read_epoch(request: BuildRequest) -> History:
+    """Read the running epoch of a session, and the messages that it shows.
+
+    Without one, the messages behind the newest summary are read.
+    """
+    log, epochs = request.messages, request.store.epochs if request.store is not None else None
+    if log is None or epochs is None:
+        return History()
+    view, folds = await asyncio.gather(epochs.view(request.session_id), log.list_folds(request.session_id))
+    current = [fold for fold in folds if fold.removed_at is None]
+    epoch = view.epoch
+    if epoch is not None:
+        fold = next((one for one in current if one.last == epoch.folded), None)
+        is_old = any(one.last > epoch.folded for one in current) or (epoch.folded and fold is None)
+        if is_old:
+            view = replace(view, epoch=None, ended_why="fold")
+        else:
+            return History(tail=await _after(request, epoch.first - 1), fold=fold, view=view)
+    return replace(await read_unfolded(request, current[-1] if current else None), view=view)
+
+
+async def read_unfolded(request: BuildRequest, fold: Fold | None) -> History:
+    """Read the messages behind a summary, as far as they could be shown."""
+    return History(tail=await _after(request, fold.last if fold else 0), fold=fold)
+
+
+async def _after(request: BuildRequest, number: int) -> Tail:
+    if request.messages is None:
+        return Tail()
+    return await request.messages.tail(
+        request.session_id,
+        request.counter,
+        max_tokens=request.limits.ceiling,
+        max_messages=None,
+        after=number,
+    )
 
 
 def _shrinking(by: Summarizer, request: BuildRequest) -> Summarizer:

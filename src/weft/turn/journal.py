@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from weft.store.base import Turns
+from weft.types.epoch import EpochStep
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.reply import Reply
@@ -31,7 +32,7 @@ class Journal:
     """One turn's record. Without a store it remembers nothing beyond the turn.
 
     `unfinished` holds the pieces of an answer that is not a step yet. The log already has the first `logged`
-    messages of the exchange.
+    messages of the exchange. `epoch` is what the turn adds to the epoch of its session.
     """
 
     request: TurnRequest
@@ -42,6 +43,7 @@ class Journal:
     steps: list[Message] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     is_open: bool = False
+    epoch: EpochStep | None = None
 
     @property
     def exchange(self) -> tuple[Message, ...]:
@@ -92,7 +94,9 @@ class Journal:
         """
         if self.turns is not None:
             messages = (*self.exchange, *((answer,) if answer else ()))
-            finished = self.turns.finish(self.turn_id, receipt or Receipt(), *messages, reply=reply)
+            finished = self.turns.finish(
+                self.turn_id, receipt or Receipt(), *messages, reply=reply, step=self.epoch
+            )
             ending = asyncio.ensure_future(finished)
             try:
                 await asyncio.shield(ending)
@@ -106,7 +110,9 @@ class Journal:
             text = "".join(self.unfinished)
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
             reply = self._without_answer(note.content)
-            failed = self.turns.fail(self.turn_id, "it was cancelled", *self.exchange, note, reply=reply)
+            failed = self.turns.fail(
+                self.turn_id, "it was cancelled", *self.exchange, note, reply=reply, step=self.epoch
+            )
             await asyncio.shield(failed)
 
     async def fail(self, error: str) -> None:
@@ -115,7 +121,7 @@ class Journal:
             self.is_open = False
             note = (*self.exchange, _note(FAILED.format(reason=error))) if self.steps else ()
             reply = self._without_answer(SORRY.format(reason=error))
-            await self.turns.fail(self.turn_id, error, *note, reply=reply)
+            await self.turns.fail(self.turn_id, error, *note, reply=reply, step=self.epoch)
 
     def _without_answer(self, reply: str) -> str:
         """Return what the person reads in place of an answer. A message that they did not write is quoted."""

@@ -143,6 +143,7 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
         turn = await _routed(turn)
         offered = await _offered(turn)
         first = await prepare(turn, offered)
+    journal.epoch = first.step
     context = _grown(first, journal, turn.builder.recipe) if turn.request.steps else first
     runner = _tool_runner(turn, offered, first, trace)
     replies: list[Reply] = []

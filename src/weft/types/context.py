@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from weft.types.codec import Json, dump_json, to_dict
+from weft.types.epoch import EpochStep
 from weft.types.escape import joined, without_labels, without_tags
 from weft.types.memory import RenderedBlock
 from weft.types.message import McpServer, Message, ToolDefinition
@@ -36,8 +37,8 @@ class Context(Json):
     `current_message` is the raw text; the recipe shows `turn_text` right before it, and its
     pictures are `parts`. `steps` are the calls and
     results of the turn so far, after the message. `tagged` means that sections have tags of ours: tags inside
-    messages are then escaped in every form. The receipt and the visible `blocks` take no part in equality:
-    they describe how the context came about. The blocks have no JSON form.
+    messages are then escaped in every form. The receipt, the visible `blocks` and the `step` of its epoch
+    take no part in equality: they describe how the context came about. The last two have no JSON form.
     """
 
     system_prompt: str = field(default="", metadata={"always": True})
@@ -55,6 +56,7 @@ class Context(Json):
     blocks: tuple[RenderedBlock, ...] = field(
         default=(), compare=False, repr=False, metadata={"private": True}
     )
+    step: EpochStep | None = field(default=None, compare=False, repr=False, metadata={"private": True})
 
     def __post_init__(self) -> None:
         for name in ("history", "parts", "steps", "mcp_servers", "sections", "tools"):
@@ -64,7 +66,7 @@ class Context(Json):
     @property
     def chars(self) -> int:
         """How many characters a request has at least: each of them is escaped, checked and encoded."""
-        messages = sum(len(message.content) for message in (*self.history, *self.steps))
+        messages = sum(len(each.content) + len(each.attached) for each in (*self.history, *self.steps))
         return len(self.system_prompt) + messages + len(self.current_message)
 
     @staticmethod
@@ -118,6 +120,7 @@ class Context(Json):
         if self.tagged:
             history, steps = list(map(_without_tags, history)), list(map(_without_tags, steps))
             text = without_tags(text)
+        history = list(map(_with_attached, history))
         before = self.turn_text
         message = Message(role="user", content=f"{before}\n\n{text}" if before else text, parts=self.parts)
         return [*history, message, *steps]
@@ -128,3 +131,10 @@ def _without_tags(message: Message) -> Message:
     if content is message.content and tool_name is message.tool_name:
         return message
     return replace(message, content=content, tool_name=tool_name)
+
+
+def _with_attached(message: Message) -> Message:
+    """Write what was attached to a message in front of its content, as it was sent the first time."""
+    if not message.attached:
+        return message
+    return replace(message, content=f"{message.attached}\n\n{message.content}", attached="")

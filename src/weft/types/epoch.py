@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
 
 from weft.types.codec import Json
 from weft.types.message import ToolDefinition
 from weft.types.section import Section
 
-ONCE = "once:"
-"""The start of the id of a piece that one turn alone shows. Its absence later means nothing."""
-
 
 def digest_of(text: str) -> str:
-    """Return a short hash of a text, by which the model's view knows it."""
+    """Return a short hash of a text, by which the ledger knows it."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
@@ -26,16 +22,17 @@ class SeenItem(Json):
     """A piece that the model can see, by its layer, its id there, and the hash of its text.
 
     `text` is stored where a later change is shown as a difference. An item without a digest is gone: the
-    model was told that it no longer holds.
+    model was told that it no longer holds. A `hidden` one had no room when the epoch began; it is attached
+    only after it changes.
     """
 
     layer: str
     id: str
     digest: str = ""
     origin: str = "operator"
-    outside: str = ""
     title: str = ""
     text: str = ""
+    hidden: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -51,7 +48,6 @@ class Attachment(Json):
     """
 
     text: str = ""
-    tokens: int = 0
     seen: tuple[SeenItem, ...] = ()
     content: str | None = None
 
@@ -64,9 +60,10 @@ class Attachment(Json):
 class Epoch(Json):
     """What one epoch froze: tools, system sections, and the number of the first message that is shown.
 
-    `why` says why it began. An epoch without an `id` is not stored yet. `folded` is the last message that
-    stands in a summary, and results of tools up to the message `masked` are shortened. `statics` has a hash
-    of the static text of each layer, so that a changed file can be named.
+    An epoch without an `id` is not stored yet. `why` says why it began. `folded` is the last message of the
+    summary that it shows, and results of tools up to the message `masked` are shortened. `statics` has a hash
+    of the static text of each layer, so that a changed file can be named. The provider's cache goes cold some
+    time after `asked_at`, the time of the newest request.
     """
 
     id: int = field(default=0, compare=False)
@@ -74,7 +71,6 @@ class Epoch(Json):
     why: str = ""
     first: int = 1
     folded: int = 0
-    fold_id: int = 0
     masked: int = 0
     recipe: str = ""
     provider: str = ""
@@ -83,22 +79,16 @@ class Epoch(Json):
     tools: tuple[ToolDefinition, ...] = ()
     sections: tuple[Section, ...] = ()
     seen: tuple[SeenItem, ...] = ()
-    statics: dict[str, str] = field(default_factory=dict)
+    statics: Mapping[str, str] = field(default_factory=dict)
     began_at: datetime | None = None
     asked_at: datetime | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("began_at", "asked_at"):
-            value: Any = getattr(self, name)
-            if isinstance(value, str):
-                object.__setattr__(self, name, datetime.fromisoformat(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """Everything that the model can see, by layer and id, with the message that it came with (0: frozen)."""
 
-    items: dict[tuple[str, str], tuple[SeenItem, int]]
+    items: Mapping[tuple[str, str], tuple[SeenItem, int]] = field(default_factory=dict)
 
     @staticmethod
     def of(epoch: Epoch, attachments: Iterable[tuple[int, Attachment]]) -> Ledger:
@@ -112,5 +102,49 @@ class Ledger:
         entry = self.items.get((layer, id_))
         return entry[0] if entry else None
 
+    @property
+    def hidden(self) -> frozenset[tuple[str, str]]:
+        """What had no room when the epoch began, and was not attached since."""
+        return frozenset(key for key, (item, _) in self.items.items() if item.hidden)
+
     def of_layer(self, layer: str) -> list[tuple[SeenItem, int]]:
         return [entry for (name, _), entry in self.items.items() if name == layer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Tokens of the history: it is folded when it passes `high`, and then down to `low`."""
+
+    high: int
+    low: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochStep:
+    """What a turn adds to its epoch: the attachments of its messages, by their place in the exchange.
+
+    An epoch without an id begins with this turn. `hidden` names what had no room when it began, by layer and
+    id. `forgets` is how often something had been taken out of memory
+    when the turn read it: if that happens again before the turn ends, its epoch ends with it.
+    """
+
+    epoch: Epoch
+    attachments: Mapping[int, Attachment] = field(default_factory=dict)
+    marks: Marks = Marks(high=0, low=0)
+    hidden: frozenset[tuple[str, str]] = frozenset()
+    forgets: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochView:
+    """The running epoch of a session, if there is one, and the attachments of its messages by number.
+
+    `ended_why` is why the last one ended, if none is running, and `count` how many there were. `forgets` is
+    how often something has been taken out of memory.
+    """
+
+    epoch: Epoch | None = None
+    attachments: Mapping[int, Attachment] = field(default_factory=dict)
+    ended_why: str = ""
+    count: int = 0
+    forgets: int = 0

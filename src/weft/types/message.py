@@ -25,7 +25,8 @@ class Message(Json):
 
     The same value serves every system: a user's line, a reply with calls, a tool's result. `role` is any
     text; what becomes of an unknown one is the recipe's business. `provider_data` holds opaque signed
-    matter that only the model it came from may see again.
+    matter that only the model it came from may see again. `attached` is text of ours that was sent in front
+    of the content, and is sent there again for as long as the epoch lasts.
     """
 
     role: str
@@ -37,6 +38,7 @@ class Message(Json):
     origin: str = "user"
     parts: tuple[Mapping[str, Any], ...] = ()
     provider_data: Mapping[str, Any] = field(default_factory=dict)
+    attached: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.timestamp, str):

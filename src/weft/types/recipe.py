@@ -27,6 +27,8 @@ SkillsMode = Literal["full", "readOnDemand", "summary", "triggered"]
 Reload = Literal["startup", "per_turn", "ttl"]
 Gate = Literal["always", "keywords", "never"]
 
+FOLD_AT, FOLD_TO = 0.85, 0.25
+"""When the history of an epoch is folded, and how far, as shares of its room."""
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PACKAGED = Path(__file__).parent.parent / "recipes"
 
@@ -56,11 +58,17 @@ class Layer(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRule(Json):
-    """The rule for which part of the history is shown, and where it may be cut."""
+    """The rule for which part of the history is shown, and where it may be cut.
+
+    In a recipe with epochs the history is folded when it passes the share `fold_at` of its room, and then
+    down to the share `fold_to`.
+    """
 
     max_messages: int | None = None
     max_tokens: int | None = None
-    strategy: Literal["none", "drop_oldest", "truncate", "summarize"] = "drop_oldest"
+    strategy: Literal["none", "drop_oldest", "truncate", "mask", "summarize"] = "drop_oldest"
+    fold_at: float = FOLD_AT
+    fold_to: float = FOLD_TO
     unit: Literal["message", "exchange"] = "exchange"
     keep_recent: int = 100
     chunk_size: int = 20
@@ -295,6 +303,7 @@ def check(recipe: Recipe) -> None:
     for source in recipe.give_way:
         if source not in soft:
             raise ConfigError(f"{where} names {source!r} in `give_way`: {did_you_mean(source, soft)}")
+    _check_stability(recipe, where)
     for layer in recipe.layers:
         if layer.tag and not _TAG.fullmatch(layer.tag):
             raise ConfigError(f"{where} has the tag {layer.tag!r}: a tag has letters, digits, - and _ only.")
@@ -302,6 +311,28 @@ def check(recipe: Recipe) -> None:
             raise ConfigError(f"{where} keeps {layer.source!r} always, so `max_tokens` cannot limit it.")
     _check_numbers(recipe, where)
     recipe.limits.check()
+
+
+def _check_stability(recipe: Recipe, where: str) -> None:
+    """Refuse keys of the history that would do nothing in a recipe of this stability."""
+    rule = recipe.history
+    if recipe.stability == "live":
+        if (rule.fold_at, rule.fold_to) != (FOLD_AT, FOLD_TO) or rule.strategy == "mask":
+            raise ConfigError(
+                f"{where} has `fold_at`, `fold_to` or the strategy 'mask', which only do something with "
+                '`stability = "epoch"`: leave them out, or set that.'
+            )
+        return
+    if rule.strategy in ("none", "drop_oldest") or rule.unit != "exchange":
+        raise ConfigError(
+            f'{where} has `stability = "epoch"`, which does nothing for a history that is cut anew in every '
+            "turn: set `history.strategy` to 'summarize', 'truncate' or 'mask', and `unit` to 'exchange'."
+        )
+    if not 0 < rule.fold_to <= rule.fold_at / 2 <= 0.5:
+        raise ConfigError(
+            f"{where} has fold_at = {rule.fold_at:g} and fold_to = {rule.fold_to:g}: `fold_at` must be at "
+            "most 1, and `fold_to` at most half of it."
+        )
 
 
 def _check_numbers(recipe: Recipe, where: str) -> None:

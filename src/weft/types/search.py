@@ -10,10 +10,11 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """A line of another conversation that bears on this message."""
+    """A line of another conversation that bears on this message. `id` is that of the logged message."""
 
     text: str
     speaker: str
+    id: str = ""
     origin: str = "user"
     timestamp: datetime | None = None
     score: float = 0.0

@@ -51,6 +51,10 @@ def least_trusted(origins: Iterable[str]) -> Origin:
     return max(known, key=_TRUST.index, default=Origin.OPERATOR)
 
 
+ONCE = "once:"
+"""The start of the id of a piece that one turn alone shows: its absence later means nothing."""
+
+
 class Place(StrEnum):
     """The part of a request that shows a section: the instructions, or the message."""
 
@@ -113,7 +117,9 @@ class Offer:
     least gives way first; without numbers the last one does. With `join` the pieces become one section
     under the layer's title and `title_end`, or under `intro` in their place. With `join=None` each piece is
     a section of its own. `has_tags` says that the tags in its texts are ours; in all others they are escaped.
-    `files` is the number of files that it was made of, for the log.
+    `files` is the number of files that it was made of, for the log. `existing` has the ids of all that there
+    is, offered or not: a piece that the model saw and that is not among them no longer holds. Without it a
+    piece that is not offered again may still hold.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -123,5 +129,6 @@ class Offer:
     title_end: str = "\n"
     has_tags: bool = False
     files: int = 0
+    existing: frozenset[str] | None = None
     withheld: tuple[Withheld, ...] = ()
     warnings: tuple[str, ...] = ()

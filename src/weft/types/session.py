@@ -46,12 +46,28 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """A summary that stands for the messages from `first` to `last`. They all stay in the log."""
+    """A summary that stands for the messages from `first` to `last`. They all stay in the log.
+
+    `outside_text` is the part of it that was made from text of strangers, which came from the places
+    `outside`; `origin` is the least trusted of all that it covers. The tokens are those of the messages
+    and of the summary; what making the summary cost is beside them. `removed_at` is when it was opened again.
+    """
 
     first: int = 1
     last: int
     text: str
+    strategy: str = "summarize"
+    model: str = ""
+    origin: str = "agent"
+    outside: tuple[str, ...] = ()
+    outside_text: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
     at: datetime | None = None
+    removed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

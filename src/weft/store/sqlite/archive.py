@@ -11,6 +11,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import new_id, storable
 from weft.types.codec import dump_json
@@ -46,6 +47,9 @@ class SqliteArchive(Repository):
         def work(db: apsw.Connection) -> bool:
             unindex(db, ("archival", entry_id))
             db.execute("delete from archive where id = ?", (entry_id,))
-            return db.changes() > 0
+            existed = db.changes() > 0
+            if existed:
+                forget_epochs(db, "delete")
+            return existed
 
         return await self._write(work)

@@ -14,6 +14,7 @@ from weft.store.sqlite.backup import SqliteBackups
 from weft.store.sqlite.blocks import SqliteBlocks
 from weft.store.sqlite.database import Database, problems
 from weft.store.sqlite.dump import export_tables, import_tables
+from weft.store.sqlite.epochs import SqliteEpochs
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
@@ -50,6 +51,7 @@ class SqliteBackend(SqliteBackups, Backend):
         self.search = SqliteSearch(self.database)
         self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
+        self.epochs = SqliteEpochs(self.database)
         self.mailbox = SqliteMailbox(self.database)
         self.streams = SqliteStreams(self.database)
         self.activity = SqliteActivity(self.database)

@@ -18,6 +18,7 @@ import apsw
 from weft.errors import InvalidEdit, StoreError
 from weft.store.blocks import Chain, Change, Merge, Moment, Update
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.guard import list_guards
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.rows import fetch, new_id, storable
@@ -91,6 +92,8 @@ class SqliteBlocks(Repository):
             if label is not None and db.execute(own, (label, block_id, block_id)).fetchone():
                 raise InvalidEdit(f"There is a block {label!r} already: choose another label.")
             db.execute(query, (*values, time.time(), block_id))
+            if "permission" in changes:
+                forget_epochs(db, "permission")
 
         await self._write(work)
 
@@ -114,6 +117,7 @@ class SqliteBlocks(Repository):
         def work(db: apsw.Connection) -> None:
             unindex(db, ("block", block_id))
             db.execute("delete from blocks where id = ?", (block_id,))
+            forget_epochs(db, "delete")
 
         await self._write(work)
 
@@ -177,11 +181,24 @@ class SqliteBlocks(Repository):
 
     async def share(self, block_id: str, agent_id: str, permission: Permission) -> None:
         query = "insert or replace into block_shares(block_id, agent_id, permission) values(?, ?, ?)"
-        await self._execute(query, block_id, agent_id, permission.value)
+
+        def work(db: apsw.Connection) -> None:
+            known = "select 1 from block_shares where block_id = ? and agent_id = ?"
+            if db.execute(known, (block_id, agent_id)).get:
+                forget_epochs(db, "permission")
+            db.execute(query, (block_id, agent_id, permission.value))
+
+        await self._write(work)
 
     async def unshare(self, block_id: str, agent_id: str) -> bool:
-        query = "delete from block_shares where block_id = ? and agent_id = ?"
-        return await self._execute(query, block_id, agent_id) > 0
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from block_shares where block_id = ? and agent_id = ?", (block_id, agent_id))
+            existed = db.changes() > 0
+            if existed:
+                forget_epochs(db, "permission")
+            return existed
+
+        return await self._write(work)
 
     async def list_shares(self, agent_id: str) -> builtins.list[Share]:
         query = (
@@ -206,6 +223,8 @@ def _record(db: apsw.Connection, block_id: str, change: Change) -> int:
         (block_id, change.kind, change.blob, change.before, change.after, change.undoes, change.author, now),
     ).get
     db.execute("update blocks set version = ?, updated_at = ? where id = ?", (seq, now, block_id))
+    if change.kind in ("undo", "redo"):
+        forget_epochs(db, change.kind)
     return int(seq)
 
 

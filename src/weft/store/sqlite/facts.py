@@ -10,6 +10,7 @@ import apsw
 from weft.errors import StoreError
 from weft.store.rules import check_fact
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.identity import PERSON
 from weft.store.sqlite.rows import next_seq, storable
 from weft.types.memory import Fact
@@ -64,7 +65,13 @@ class SqliteFacts(Repository):
         return await self._fetch(Fact, f"{_FACTS} and key = ?2 order by began_seq", sender, key)
 
     async def delete(self, sender: str, key: str) -> bool:
-        return await self._write(lambda db: _end(db, sender, key, time.time(), _next_number(db)))
+        def work(db: apsw.Connection) -> bool:
+            existed = _end(db, sender, key, time.time(), _next_number(db))
+            if existed:
+                forget_epochs(db, "forget")
+            return existed
+
+        return await self._write(work)
 
     async def last_change(self, sender: str) -> Fact | None:
         query = f"{_FACTS} order by max(began_seq, coalesce(ended_seq, 0)) desc, id desc limit 1"
@@ -82,6 +89,7 @@ class SqliteFacts(Repository):
                 f"where person = {PERSON} and key = ?2 and ended_seq = ?3",
                 (sender, key, number),
             )
+            forget_epochs(db, "undo")
             value = f"select value {of_key} and ended_at is null order by began_seq desc limit 1"
             row = db.execute(value, (sender, key)).fetchone()
             return None if row is None else str(row[0])

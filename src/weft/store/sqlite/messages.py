@@ -11,12 +11,19 @@ import apsw
 from weft.errors import StoreError
 from weft.offload import offloaded
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import end_epochs
 from weft.store.sqlite.index import index_message
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, mark_active, message_columns, message_from, storable
 from weft.tokens import COUNTERS, Counter, calls_json
+from weft.types.codec import dump_json
 from weft.types.message import Message
 from weft.types.session import Entry, Fold, Tail
 
+_FOLD_COLUMNS = (
+    "last, text, strategy, model, origin, outside, outside_text, tokens_before, tokens_after, "
+    "input_tokens, output_tokens, cached_tokens"
+)
+_FOLDS = f"select {_FOLD_COLUMNS}, created_at as at, removed_at from folds where session_id = ?"
 _SUMS = {"exact": "sum_tokens", "chars/4": "sum_chars4", "chars/5": "sum_chars5"}
 
 
@@ -24,7 +31,7 @@ class SqliteMessages(Repository):
     async def append(self, session_id: str, *messages: Message) -> None:
         if messages:
             prices = await message_prices(messages)
-            await self._write(lambda db: append_messages(db, session_id, messages, prices))
+            await self._write(lambda db: append_messages(db, session_id, messages, prices) and None)
 
     async def newest(self, session_id: str, n: int) -> list[Message]:
         query = f"select {MESSAGE_COLUMNS} from messages where session_id = ? order by seq desc limit ?"
@@ -40,15 +47,33 @@ class SqliteMessages(Repository):
         return [message_from(row) for row in await self._rows(query, session_id, first, last)]
 
     async def fold(self, session_id: str) -> Fold | None:
-        query = (
-            "select last, text, created_at as at from folds where session_id = ? order by last desc limit 1"
-        )
+        query = f"{_FOLDS} and removed_at is null order by last desc limit 1"
         folds = await self._fetch(Fold, query, session_id)
         return folds[0] if folds else None
 
+    async def list_folds(self, session_id: str) -> list[Fold]:
+        return await self._fetch(Fold, f"{_FOLDS} order by last", session_id)
+
     async def add_fold(self, session_id: str, fold: Fold) -> None:
-        query = "insert or replace into folds(session_id, last, text, created_at) values(?, ?, ?, ?)"
-        await self._execute(query, session_id, fold.last, storable(fold.text), time.time())
+        values = {name: getattr(fold, name) for name in _FOLD_COLUMNS.split(", ")}
+        values |= {name: storable(str(values[name])) for name in ("text", "outside_text", "model")}
+        values |= {"outside": dump_json(list(fold.outside)), "session_id": session_id, "at": time.time()}
+        marks = ", ".join(f":{name}" for name in _FOLD_COLUMNS.split(", "))
+        query = (
+            f"insert or replace into folds(session_id, created_at, {_FOLD_COLUMNS}) "
+            f"values(:session_id, :at, {marks})"
+        )
+        await self._write(lambda db: db.execute(query, values) and None)
+
+    async def remove_folds(self, session_id: str) -> int:
+        def work(db: apsw.Connection) -> int:
+            query = "update folds set removed_at = ? where session_id = ? and removed_at is null"
+            db.execute(query, (time.time(), session_id))
+            number = int(db.changes())
+            end_epochs(db, "unfold", session_id)
+            return number
+
+        return await self._write(work)
 
     async def tail(
         self,
@@ -71,8 +96,11 @@ async def message_prices(messages: Sequence[Message]) -> list[int]:
 
 def append_messages(
     db: apsw.Connection, session_id: str, messages: Sequence[Message], prices: Sequence[int]
-) -> None:
-    """Append messages inside a transaction, with their running sums, and index them."""
+) -> int:
+    """Append messages inside a transaction, with their running sums, and index them.
+
+    Returns the number of the last one.
+    """
     session = db.execute(
         "select agent_id, channel, sender from sessions where id = ?", (session_id,)
     ).fetchone()
@@ -99,6 +127,7 @@ def append_messages(
         )
         index_message(db, db.last_insert_rowid(), message, session_id, session, now)
     mark_active(db, session_id, now)
+    return int(seq)
 
 
 def _tail(

@@ -74,7 +74,44 @@ def m002_numbers_and_origins(db: apsw.Connection) -> None:
     db.execute(_INDEXES_002)
 
 
-STEPS: tuple[Step, ...] = (m002_numbers_and_origins,)
+_FOLDS_003 = (
+    "strategy text not null default 'summarize'",
+    "model text not null default ''",
+    "origin text not null default 'agent'",
+    "outside text not null default '[]'",
+    "outside_text text not null default ''",
+    "tokens_before integer not null default 0",
+    "tokens_after integer not null default 0",
+    "input_tokens integer not null default 0",
+    "output_tokens integer not null default 0",
+    "cached_tokens integer not null default 0",
+    "removed_at real",
+)
+_EPOCHS_003 = """
+    create table epochs(id integer primary key autoincrement,
+        session_id text not null references sessions(id),
+        number integer not null, why text not null, first integer not null, folded integer not null,
+        masked integer not null, recipe text not null, provider text not null, model text not null,
+        ceiling integer not null, frozen text not null, began_at real not null, asked_at real not null,
+        ended_at real, ended_why text not null default '') strict;
+    create index epochs_of on epochs(session_id, id);
+    create index epochs_running on epochs(session_id) where ended_at is null;
+    create table forgets(id integer primary key autoincrement, why text not null, at real not null) strict;
+    create table attachments(id integer primary key, session_id text not null references sessions(id),
+        seq integer not null, epoch_id integer not null references epochs(id),
+        attachment text not null) strict;
+    create unique index attachments_of on attachments(epoch_id, seq);
+"""
+
+
+def m003_epochs(db: apsw.Connection) -> None:
+    """Add epochs with their attachments, and what a fold covers and cost."""
+    for column in _FOLDS_003:
+        db.execute(f"alter table folds add column {column}")
+    db.execute(_EPOCHS_003)
+
+
+STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_epochs)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

@@ -10,6 +10,7 @@ import apsw
 
 from weft.errors import ConfigError, did_you_mean
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.identity import PERSON, identities, person_behind
 from weft.store.sqlite.index import index_text
 from weft.store.sqlite.rows import fetch, storable
@@ -72,7 +73,14 @@ class SqlitePeople(Repository):
         return name, sender.removeprefix(start)
 
     async def unlink(self, sender: str) -> bool:
-        return await self._execute("delete from links where sender = ?", sender) > 0
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from links where sender = ?", (sender,))
+            was_linked = db.changes() > 0
+            if was_linked:
+                forget_epochs(db, "permission")
+            return was_linked
+
+        return await self._write(work)
 
     async def rename(self, person: str, name: str) -> None:
         person, name = person.strip(), storable(name.strip())

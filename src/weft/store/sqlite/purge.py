@@ -17,6 +17,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.blocks import MaskedBlock
+from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.guard import forget_old_guards, save_guard, unguarded
 from weft.store.sqlite.index import index_text, unindex
 from weft.store.sqlite.schema import Column, Holds, Table
@@ -47,6 +48,7 @@ def purge(db: apsw.Connection, tables: Sequence[Table], text: str, blocks: Seque
     for item in stale:
         _index_again(db, item)
     db.execute("insert into items_fts(items_fts) values('optimize')")
+    forget_epochs(db, "purge")
     save_guard(db, redaction, name)
     db.execute("update purges set places = ? where fingerprint = ?", (places, name))
     forget_old_guards(db, time.time())
@@ -67,7 +69,8 @@ def delete_session(db: apsw.Connection, session_id: str) -> int:
     for box in ("inbox", "outbox"):
         key = "id" if box == "inbox" else "state = 'sent' and inbox_id"
         db.execute(f"update {box} set text = '' where {key} in (select inbox_id {turns}", (session_id,))
-    for name in ("turns", "folds", "results", "summaries", "bindings", "messages"):
+    forget_epochs(db, "delete")
+    for name in ("turns", "attachments", "epochs", "folds", "results", "summaries", "bindings", "messages"):
         db.execute(f"delete from {name} where session_id = ?", (session_id,))
     db.execute("delete from sessions where id = ?", (session_id,))
     db.execute("insert into items_fts(items_fts) values('optimize')")

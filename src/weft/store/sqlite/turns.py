@@ -13,9 +13,11 @@ from weft.store.process_id import is_running, this_process
 from weft.store.rules import MOST_RESULTS, RESULT_SECONDS, is_interrupted
 from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import save_step
 from weft.store.sqlite.messages import append_messages, message_prices
 from weft.store.sqlite.rows import moment, new_id, next_seq, storable
 from weft.store.sqlite.tasks import record_task_outcome
+from weft.types.epoch import EpochStep
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
@@ -36,6 +38,7 @@ class _Ending(NamedTuple):
     receipt: str | None = None
     error: str | None = None
     ratio: tuple[str, float | None] = ("", None)
+    step: EpochStep | None = None
 
 
 class SqliteTurns(Repository):
@@ -69,12 +72,26 @@ class SqliteTurns(Repository):
 
         await self._write(work)
 
-    async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
+    async def finish(
+        self,
+        turn_id: str,
+        receipt: Receipt,
+        *messages: Message,
+        reply: str = "",
+        step: EpochStep | None = None,
+    ) -> None:
         text, ratio = storable(receipt.to_json()), (receipt.model, receipt.ratio)
-        await self._end(turn_id, _Ending("done", reply, receipt=text, ratio=ratio), messages)
+        await self._end(turn_id, _Ending("done", reply, receipt=text, ratio=ratio, step=step), messages)
 
-    async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
-        await self._end(turn_id, _Ending("failed", reply, error=storable(error)), messages)
+    async def fail(
+        self,
+        turn_id: str,
+        error: str,
+        *messages: Message,
+        reply: str = "",
+        step: EpochStep | None = None,
+    ) -> None:
+        await self._end(turn_id, _Ending("failed", reply, error=storable(error), step=step), messages)
 
     async def list_interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         query = (
@@ -179,7 +196,9 @@ class SqliteTurns(Repository):
             if state != "running":
                 raise StoreError(f"The turn {turn_id!r} has ended already: nothing was written twice.")
             if messages:
-                append_messages(db, session_id, messages, prices)
+                last = append_messages(db, session_id, messages, prices)
+                if ending.step is not None:
+                    save_step(db, session_id, ending.step, last - len(messages) + 1)
             db.execute(
                 "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, "
                 "text = iif(?, null, text) where id = ?",

@@ -1,0 +1,220 @@
+"""Attachments: what a turn of an epoch shows beyond what the model can already see.
+
+The system part of an epoch is frozen. What changed since, and what is new, goes with the message. It is shown
+as a difference, because everything that was ever attached is sent again with each request of the epoch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from itertools import islice
+
+from weft.context.plan import ContextPlan, Materials
+from weft.types.epoch import Attachment, Epoch, Ledger, SeenItem, digest_of
+from weft.types.escape import one_line
+from weft.types.recipe import HistoryRule, Layer, Recipe
+from weft.types.section import ONCE, Keep, Offer, Origin, Piece, Stability
+
+CHANGES = "changes"
+"""The layer of what changed in the frozen part since the epoch began."""
+_MOST_LINES = 2_000
+"""Longer texts are shown whole: comparing them line by line takes too long."""
+_GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
+_OPENING = re.compile(r"\A<block:(.*)>$", re.MULTILINE)
+_CLOSING = re.compile(r"\n</block:[^\n]*>\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochMaterials:
+    """Materials in which the system part is frozen, and the items that each piece would add to the ledger."""
+
+    materials: Materials
+    items: tuple[tuple[SeenItem, ...], ...]
+
+
+def item_of(layer: str, piece: Piece, *, hidden: bool = False) -> SeenItem:
+    """Return the entry of a piece in the ledger. The text of several lines is kept, to compare it later."""
+    return SeenItem(
+        layer=layer,
+        id=piece.id or digest_of(piece.text),
+        digest=digest_of(piece.text),
+        origin=str(piece.origin),
+        title=piece.title,
+        text=piece.text if "\n" in piece.text else "",
+        hidden=hidden,
+    )
+
+
+def statics_of(recipe: Recipe, offers: Sequence[Offer]) -> dict[str, str]:
+    """Return a hash of the static text of each system layer. A change of one begins a new epoch."""
+    statics: dict[str, str] = {}
+    for at, (layer, offer) in enumerate(zip(recipe.layers[: recipe.history_at], offers, strict=False)):
+        if _is_static(offer):
+            statics[f"{at} {layer.source}"] = digest_of("\0".join(piece.text for piece in offer.pieces))
+    return statics
+
+
+def changed_statics(epoch: Epoch, recipe: Recipe, offers: Sequence[Offer]) -> list[str]:
+    """Name the layers whose static text is no longer the one that the epoch froze."""
+    now = statics_of(recipe, offers)
+    keys = [key for key in {**epoch.statics, **now} if epoch.statics.get(key) != now.get(key)]
+    return list(dict.fromkeys(key.partition(" ")[2] for key in keys))
+
+
+def _is_static(offer: Offer) -> bool:
+    """Check whether an offer lists everything there is, and none of it changes but by hand."""
+    if offer.existing is None or not offer.pieces:
+        return False
+    return all(piece.stability == Stability.STATIC for piece in offer.pieces)
+
+
+def frozen_items(materials: Materials, plan: ContextPlan) -> tuple[SeenItem, ...]:
+    """Return what the system part of a new epoch shows, and what had no room there.
+
+    The materials are those before the plan escaped the tags in them: the next turn compares with its own.
+    """
+    recipe, offers, items = materials.spec.recipe, materials.offers, list[SeenItem]()
+    for at, (layer, offer) in enumerate(zip(recipe.layers[: recipe.history_at], offers, strict=False)):
+        if not _is_static(offer):
+            items += [
+                item_of(layer.source, piece, hidden=number not in plan.visible[at])
+                for number, piece in enumerate(offer.pieces)
+            ]
+    return tuple(items)
+
+
+def attached_items(materials: Materials, plan: ContextPlan) -> tuple[SeenItem, ...]:
+    """Return what the message of a new epoch's first turn shows beside itself."""
+    recipe, items = materials.spec.recipe, list[SeenItem]()
+    for at in range(recipe.history_at, len(recipe.layers)):
+        layer, offer = recipe.layers[at], materials.offers[at]
+        shown = [piece for number, piece in enumerate(offer.pieces) if number in plan.visible[at]]
+        items += [item_of(layer.source, piece) for piece in shown]
+    return tuple(items)
+
+
+def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials:
+    """Return materials that show the epoch's system part as it is, and attach only what is new or changed."""
+    recipe = materials.spec.recipe
+    layers = [Layer(source=section.layer, keep=Keep.ALWAYS) for section in epoch.sections]
+    offers = [_frozen_offer(epoch, at) for at in range(len(epoch.sections))]
+    items: list[tuple[SeenItem, ...]] = [()] * len(layers)
+    changes, changed = _changes(materials, ledger)
+    for at in range(recipe.history_at, len(recipe.layers)):
+        layer, offer = recipe.layers[at], materials.offers[at]
+        if layer.source == "message" and changes:
+            layers.append(Layer(source=CHANGES, tag=CHANGES, keep=Keep.ALWAYS))
+            offers.append(Offer(pieces=tuple(changes)))
+            items.append(tuple(changed))
+        news = _unseen(layer.source, offer, ledger)
+        layers.append(layer)
+        offers.append(news)
+        items.append(tuple(item_of(layer.source, piece) for piece in news.pieces))
+    whole = HistoryRule(strategy="none", roles=recipe.history.roles)
+    soft = {layer.source for layer in layers if layer.gives_way}
+    give_way = tuple(source for source in recipe.give_way if source in soft)
+    frozen = replace(recipe, stability="live", layers=tuple(layers), history=whole, give_way=give_way)
+    config = replace(materials.spec.config, compression_strategy=None, max_messages_cap=None)
+    spec = replace(materials.spec, recipe=frozen, config=config, tools=epoch.tools)
+    return EpochMaterials(materials=replace(materials, spec=spec, offers=tuple(offers)), items=tuple(items))
+
+
+def attachment_of(frozen: EpochMaterials, plan: ContextPlan) -> Attachment:
+    """Return the entries that a turn adds to the ledger. Its text is known once it is rendered."""
+    seen = [
+        item
+        for at, items in enumerate(frozen.items)
+        for number, item in enumerate(items)
+        if number in plan.visible[at]
+    ]
+    return Attachment(seen=tuple(seen))
+
+
+def _frozen_offer(epoch: Epoch, at: int) -> Offer:
+    section = epoch.sections[at]
+    piece = Piece(
+        text=section.text,
+        title=section.title,
+        why=section.why,
+        stability=section.stability,
+        origin=section.origin,
+    )
+    return Offer(pieces=(piece,), join=None, has_tags=True)
+
+
+def _unseen(layer: str, offer: Offer, ledger: Ledger) -> Offer:
+    """Return an offer without the pieces that the model can see already."""
+    fresh = [at for at, piece in enumerate(offer.pieces) if not _is_seen(layer, piece, ledger)]
+    return replace(
+        offer,
+        pieces=tuple(offer.pieces[at] for at in fresh),
+        worth=tuple(offer.worth[at] for at in fresh) if offer.worth else (),
+    )
+
+
+def _is_seen(layer: str, piece: Piece, ledger: Ledger) -> bool:
+    seen = ledger.find(layer, piece.id or digest_of(piece.text))
+    return seen is not None and seen.digest == digest_of(piece.text)
+
+
+def _changes(materials: Materials, ledger: Ledger) -> tuple[list[Piece], list[SeenItem]]:
+    """Return what changed in the system part, and everything the model saw that no longer holds."""
+    recipe, pieces, items = materials.spec.recipe, list[Piece](), list[SeenItem]()
+    existing: dict[str, set[str]] = {}
+    history_at = recipe.history_at
+    for at, (layer, offer) in enumerate(zip(recipe.layers, materials.offers, strict=True)):
+        if offer.existing is not None:
+            existing.setdefault(layer.source, set()).update(offer.existing)
+        if at >= history_at or _is_static(offer):
+            continue
+        for piece in _unseen(layer.source, offer, ledger).pieces:
+            before = ledger.find(layer.source, piece.id)
+            text = _changed_text(layer.source, piece, before)
+            pieces.append(replace(piece, text=text, why=_why(before)))
+            items.append(item_of(layer.source, piece))
+    for source, ids in existing.items():
+        for item, _ in ledger.of_layer(source):
+            if not (item.hidden or item.id in ids or item.id.startswith(ONCE)):
+                pieces.append(_gone(item))
+                items.append(replace(item, digest="", text=""))
+    return pieces, items
+
+
+def _why(before: SeenItem | None) -> str:
+    return "changed since the epoch began" if before and not before.hidden else "new since the epoch began"
+
+
+def _gone(item: SeenItem) -> Piece:
+    text = f"[{item.layer}] {_GONE.get(item.layer, 'No longer true')}: {one_line(item.title)}"
+    return Piece(text=text, title=f"without {item.title}", why="no longer holds", origin=Origin(item.origin))
+
+
+def _changed_text(layer: str, piece: Piece, before: SeenItem | None) -> str:
+    """Write a changed piece: its changed lines, or all of it if that is shorter."""
+    if "\n" not in piece.text:
+        return f"[{layer}] {piece.text.removeprefix('- ')}"
+    whole = _without_block_tags(piece.text)
+    if before is None or before.hidden or not before.text:
+        return whole
+    changed = "\n".join(_changed_lines(before.text, piece.text))
+    return changed if changed and len(changed) < len(whole) else whole
+
+
+def _changed_lines(before: str, after: str) -> Iterator[str]:
+    """Yield the lines that were removed and added, under the name of the block they are in."""
+    old, new = before.split("\n"), after.split("\n")
+    if max(len(old), len(new)) > _MOST_LINES:
+        return
+    opening = _OPENING.match(after)
+    yield f"[changed lines of {'block ' + opening[1] if opening else 'the text above'}]"
+    for line in islice(unified_diff(old, new, n=0, lineterm=""), 2, None):
+        if not line.startswith("@@") and line[1:].strip():
+            yield f"{line[0]} {line[1:]}"
+
+
+def _without_block_tags(text: str) -> str:
+    """Write the tags of a whole block as plain lines: inside another tag of ours they would be escaped."""
+    return _CLOSING.sub("\n[end of block]", _OPENING.sub(r"[block \1]", text, count=1))

@@ -1,0 +1,224 @@
+"""Epochs, decided purely: whether a request goes on with the frozen prefix, and what a new epoch freezes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from weft.context.attach import (
+    attached_items,
+    attachment_of,
+    changed_statics,
+    freeze,
+    frozen_items,
+    statics_of,
+)
+from weft.context.plan import ContextPlan, Materials, plan
+from weft.errors import BudgetExceeded
+from weft.tokens import Counter
+from weft.types.build import BuildSpec
+from weft.types.context import Context
+from weft.types.epoch import Attachment, Epoch, EpochStep, EpochView, Ledger, Marks
+from weft.types.message import ToolDefinition
+from weft.types.recipe import HistoryRule
+from weft.types.section import Place
+from weft.types.session import Entry, Tail
+
+FULL = "full: the history had no more room"
+_SHORT = 400
+_MASKED = "[Shortened: this result of an earlier exchange had {length} characters.]"
+
+
+def marks_of(rule: HistoryRule, room: int) -> Marks:
+    """Return the marks for the tokens that are left for the history."""
+    room = max(room if rule.max_tokens is None else min(room, rule.max_tokens), 0)
+    return Marks(high=int(room * rule.fold_at), low=int(room * rule.fold_to))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochPlan:
+    """A plan inside an epoch, the epoch, and what it would attach to the message."""
+
+    plan: ContextPlan
+    epoch: Epoch
+    attachment: Attachment
+    marks: Marks
+    hidden: frozenset[tuple[str, str]] = frozenset()
+
+    def step(self, context: Context, forgets: int) -> EpochStep:
+        """Return what the turn adds to its epoch once its context is rendered."""
+        attachment = replace(self.attachment, text=context.turn_text)
+        return EpochStep(
+            epoch=self.epoch,
+            attachments={0: attachment},
+            marks=self.marks,
+            hidden=self.hidden - {item.key for item in attachment.seen},
+            forgets=forgets,
+        )
+
+
+def why_ended(epoch: Epoch, materials: Materials, *, recipe: str, available: Sequence[ToolDefinition]) -> str:
+    """Return why an epoch cannot go on with this request; empty if it can.
+
+    `recipe` is the hash of the recipe now, and `available` has the tools that this request offers.
+    """
+    spec = materials.spec
+    model = (spec.model.provider, spec.model.id) if spec.model else ("", "")
+    if epoch.recipe != recipe:
+        return "recipe: it was changed"
+    if (epoch.provider, epoch.model) != model:
+        return f"model: {model[1] or 'none'} in place of {epoch.model or 'none'}"
+    if changed := _changed_tools(epoch.tools, available):
+        return f"tools: {', '.join(changed)}"
+    if layers := changed_statics(epoch, spec.recipe, materials.offers):
+        return f"files: {', '.join(layers)}"
+    return ""
+
+
+def _changed_tools(frozen: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> list[str]:
+    """Name the tools that differ from those that were frozen."""
+    before = {tool.name: tool for tool in frozen}
+    after = {tool.name: tool for tool in now}
+    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
+def with_attachments(
+    tail: Tail, attachments: Mapping[int, Attachment], counter: Counter, *, masked: int = 0
+) -> Tail:
+    """Return a history as it was sent: messages with what was attached to them, results as shortened."""
+    entries = list(tail.entries)
+    for number, attachment in attachments.items():
+        at = number - tail.messages_before - 1
+        if not 0 <= at < len(entries):
+            continue
+        message = replace(entries[at].message, attached=attachment.text)
+        if attachment.content is not None:
+            message = replace(message, content=attachment.content)
+            entries[at] = Entry(message, counter.message(message))
+        else:
+            entries[at] = Entry(message, entries[at].tokens + counter.attached(attachment.text))
+    return _masked(replace(tail, entries=entries), masked, counter)
+
+
+def _masked(tail: Tail, until: int, counter: Counter) -> Tail:
+    """Shorten the results of tools up to a message's number."""
+    entries = list(tail.entries)
+    for at in range(min(len(entries), until - tail.messages_before)):
+        message = entries[at].message
+        if message.role == "tool" and len(message.content) > 2 * _SHORT:
+            note = _MASKED.format(length=len(message.content))
+            short = replace(message, content=f"{message.content[:_SHORT]}\n{note}")
+            entries[at] = Entry(short, counter.message(short))
+    return replace(tail, entries=entries)
+
+
+def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
+    """Plan a request that begins with the bytes of the one before. None, if there is no room for that."""
+    epoch = view.epoch
+    if epoch is None or materials.tail.messages_before != epoch.first - 1:
+        return None
+    tail = with_attachments(materials.tail, view.attachments, materials.counter, masked=epoch.masked)
+    ledger = Ledger.of(epoch, view.attachments.items())
+    frozen = freeze(replace(materials, tail=tail), epoch, ledger)
+    try:
+        decided = plan(frozen.materials)
+    except BudgetExceeded:
+        return None
+    marks = marks_of(materials.spec.history_rule, _room(decided))
+    if decided.over > 0 or (_is_crowded(decided) and _history_cost(decided) > marks.low):
+        return None
+    attachment = attachment_of(frozen, decided)
+    return EpochPlan(plan=decided, epoch=epoch, attachment=attachment, marks=marks, hidden=ledger.hidden)
+
+
+def _room(decided: ContextPlan) -> int:
+    """Return the tokens that are left for the history beside everything else of a request."""
+    ceiling = decided.materials.spec.limits.ceiling
+    return ceiling - (decided.total - _history_cost(decided))
+
+
+def _history_cost(decided: ContextPlan) -> int:
+    return decided.window.costs[decided.cut] + decided.materials.summary_tokens
+
+
+def _is_crowded(decided: ContextPlan) -> bool:
+    """Check whether something lost its place for want of room, and not for a limit of its layer."""
+    pairs = zip(decided.materials.offers, decided.visible, decided.excluded, strict=True)
+    return any(len(offer.pieces) > len(visible) + len(excluded) for offer, visible, excluded in pairs)
+
+
+def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
+    """Plan the first request of a new epoch, of which `start` has the number, the reason and the recipe.
+
+    The history begins where it fits: behind the summary, or, where that is too much or the last epoch was
+    full, so late that it is below the low mark. A recipe may have old results of tools shortened first.
+
+    Raises:
+        BudgetExceeded: what must be shown is too large.
+    """
+    spec, rule = materials.spec, materials.spec.history_rule
+    decided = plan(replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles))))
+    marks, masked = marks_of(rule, _room(decided)), 0
+    folded = materials.fold.last if materials.fold else 0
+    is_whole = decided.cut == 0 and materials.tail.messages_before == folded
+    most = marks.low if is_full else marks.high
+    if not is_whole or _history_cost(decided) > most or _has_too_many(materials.tail, rule, is_full=is_full):
+        if rule.strategy == "mask":
+            masked = _last_exchange(materials.tail)
+            materials = replace(materials, tail=_masked(materials.tail, masked, materials.counter))
+        limit = max(marks.low - materials.summary_tokens, 0)
+        count = None if rule.max_messages is None else int(rule.max_messages * rule.fold_to)
+        cut = HistoryRule(max_tokens=limit, max_messages=count, roles=rule.roles)
+        decided = plan(replace(materials, spec=_with_rule(spec, cut)))
+    model = spec.model
+    epoch = replace(
+        start,
+        first=decided.window.tail.messages_before + decided.window.cuts[decided.cut] + 1,
+        folded=folded,
+        masked=masked,
+        provider=model.provider if model else "",
+        model=model.id if model else "",
+        limit=spec.limits.ceiling,
+        tools=spec.tools,
+        sections=tuple(section for section in decided.sections if section.place == Place.SYSTEM),
+        seen=frozen_items(materials, decided),
+        statics=statics_of(spec.recipe, materials.offers),
+    )
+    attachment = Attachment(seen=attached_items(materials, decided))
+    hidden = frozenset(item.key for item in epoch.seen if item.hidden)
+    return EpochPlan(plan=decided, epoch=epoch, attachment=attachment, marks=marks, hidden=hidden)
+
+
+def _has_too_many(tail: Tail, rule: HistoryRule, *, is_full: bool) -> bool:
+    if rule.max_messages is None:
+        return False
+    count = len(tail.entries) + tail.messages_before - tail.messages_folded
+    return count > rule.max_messages * (rule.fold_to if is_full else 1)
+
+
+def _last_exchange(tail: Tail) -> int:
+    """Return the number of the last message before the newest exchange."""
+    roles = [entry.message.role for entry in tail.entries]
+    newest = max((at for at, role in enumerate(roles) if role == "user"), default=len(roles))
+    return tail.messages_before + newest
+
+
+def _with_rule(spec: BuildSpec, rule: HistoryRule) -> BuildSpec:
+    recipe = replace(spec.recipe, history=rule, stability="live")
+    config = replace(spec.config, compression_strategy=None, max_messages_cap=None)
+    return replace(spec, recipe=recipe, config=config)
+
+
+def fold_until(tail: Tail, room: int, counter: Counter) -> int:
+    """Return the last message to fold, so that the messages after it fit a room.
+
+    The cut is between whole exchanges. It is the message before the tail if all of the tail may stay.
+    """
+    spent, start = 0, len(tail.entries)
+    for at in reversed(range(len(tail.entries))):
+        spent += tail.entries[at].tokens + counter.per_message
+        if spent > room:
+            return tail.messages_before + start
+        if tail.entries[at].message.role == "user":
+            start = at
+    return tail.messages_before

@@ -1,0 +1,117 @@
+"""Epochs: what each of them froze, and what was attached to its messages."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import time
+from typing import Any
+
+import apsw
+
+from weft.store.sqlite.database import Repository
+from weft.store.sqlite.rows import moment, storable
+from weft.types.codec import dump_json, from_dict, to_dict
+from weft.types.epoch import Attachment, Epoch, EpochStep, EpochView
+
+_COLUMNS = (
+    "id, number, why, first, folded, masked, recipe, provider, model, ceiling, frozen, began_at, asked_at"
+)
+_FROZEN = ("tools", "sections", "seen", "statics")
+
+
+class SqliteEpochs(Repository):
+    async def view(self, session_id: str) -> EpochView:
+        return await self._read(lambda db: read_view(db, session_id))
+
+    async def list(self, session_id: str) -> builtins.list[Epoch]:
+        query = f"select {_COLUMNS} from epochs where session_id = ? order by id"
+        return [_epoch(row) for row in await self._rows(query, session_id)]
+
+    async def end(self, why: str, session_id: str | None = None) -> int:
+        return await self._write(lambda db: end_epochs(db, why, session_id))
+
+    async def forget(self, why: str) -> None:
+        await self._write(lambda db: forget_epochs(db, why))
+
+
+def read_view(db: apsw.Connection, session_id: str) -> EpochView:
+    running = "session_id = ? and ended_at is null"
+    query = f"select {_COLUMNS} from epochs where {running} order by id desc limit 1"
+    row = db.execute(query, (session_id,)).fetchone()
+    forgets = _forgets(db)
+    if row is None:
+        query = "select ended_why, number from epochs where session_id = ? order by id desc limit 1"
+        why, number = db.execute(query, (session_id,)).fetchone() or ("", 0)
+        return EpochView(ended_why=why, count=number, forgets=forgets)
+    query = "select seq, attachment from attachments where epoch_id = ? order by seq"
+    attachments = {seq: Attachment.from_json(text) for seq, text in db.execute(query, (row[0],))}
+    epoch = _epoch(row)
+    return EpochView(epoch=epoch, attachments=attachments, count=epoch.number, forgets=forgets)
+
+
+def end_epochs(db: apsw.Connection, why: str, session_id: str | None = None) -> int:
+    """End running epochs, inside a transaction: what they froze may no longer be shown."""
+    query = "update epochs set ended_at = ?, ended_why = ? where ended_at is null"
+    values: tuple[Any, ...] = (time.time(), why)
+    if session_id is not None:
+        query, values = f"{query} and session_id = ?", (*values, session_id)
+    db.execute(query, values)
+    return int(db.changes())
+
+
+def forget_epochs(db: apsw.Connection, why: str) -> None:
+    """End all epochs because something was taken out of memory, those of running turns among them."""
+    db.execute("insert into forgets(why, at) values(?, ?)", (why, time.time()))
+    end_epochs(db, why)
+
+
+def save_step(db: apsw.Connection, session_id: str, step: EpochStep, first: int) -> None:
+    """Store a new epoch, or the time of a request in a running one, and the attachments of its messages.
+
+    `first` is the number of the first message of the exchange. An epoch in which something was forgotten
+    while its turn ran is stored as ended.
+    """
+    epoch, now = step.epoch, time.time()
+    if epoch.id:
+        db.execute("update epochs set asked_at = ? where id = ?", (now, epoch.id))
+        epoch_id = epoch.id
+    else:
+        end_epochs(db, epoch.why, session_id)
+        frozen = dump_json({name: to_dict(getattr(epoch, name)) for name in _FROZEN})
+        newest = "select coalesce(max(number), 0) from epochs where session_id = ?"
+        count = db.execute(newest, (session_id,)).get
+        db.execute(
+            "insert into epochs(session_id, number, why, first, folded, masked, recipe, provider, model, "
+            "ceiling, frozen, began_at, asked_at, ended_at, ended_why) "
+            "values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                session_id,
+                count + 1,
+                storable(epoch.why),
+                *(epoch.first, epoch.folded, epoch.masked),
+                *map(storable, (epoch.recipe, epoch.provider, epoch.model)),
+                epoch.limit,
+                storable(frozen),
+                *(now, now),
+                *((now, "forget") if _forgets(db) != step.forgets else (None, "")),
+            ),
+        )
+        epoch_id = db.last_insert_rowid()
+    for at, attachment in step.attachments.items():
+        db.execute(
+            "insert or replace into attachments(session_id, seq, epoch_id, attachment) values(?, ?, ?, ?)",
+            (session_id, first + at, epoch_id, storable(attachment.to_json())),
+        )
+
+
+def _forgets(db: apsw.Connection) -> int:
+    return int(db.execute("select coalesce(max(id), 0) from forgets").get)
+
+
+def _epoch(row: Any) -> Epoch:
+    names = _COLUMNS.replace("ceiling", "limit").split(", ")
+    values = dict(zip(names, row, strict=True))
+    frozen = json.loads(values.pop("frozen"))
+    values |= {name: moment(values[name]) for name in ("began_at", "asked_at")}
+    return from_dict(Epoch, {**values, **frozen}, where="epoch")
