@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, given, settings
 import weft
 from weft.store.sqlite.tables import TABLES
 from weft.types.envelope import Inbound, Outbound, Seen
+from weft.types.epoch import Attachment, Epoch, EpochStep
 from weft.types.schema import LogSchema, MapSchema
-from weft.types.session import Fold
+from weft.types.sent import SentRequest, TurnRecord
+from weft.types.session import Fold, SideCall
 
 from samples import assistant, result, user
 
@@ -45,8 +47,15 @@ async def fill(store: weft.Store) -> str:
     receipt = (await weft.ContextBuilder().build("Hi")).receipt
     assert receipt is not None
     await store.turns.finish(
-        await store.turns.begin(session.id, "Hi"), replace(receipt, model="m", ratio=1.2), user("Hi")
+        await store.turns.begin(session.id, "Hi"),
+        replace(receipt, model="m", ratio=1.2),
+        user("Hi"),
+        record=TurnRecord(
+            step=EpochStep(epoch=Epoch(why="start"), attachments={0: Attachment(text="<context:now>")}),
+            requests=(SentRequest(head="{}", items=('{"role": "user"}',)),),
+        ),
     )
+    await store.turns.add_call(SideCall(kind="fold", session_id=session.id, error="\u2028"))
     await store.turns.step(await store.turns.begin(session.id, "Still here?"), assistant("", "call-2"))
     inbound = await store.mailbox.receive(Inbound(channel="t", conversation="c", sender="s", text="x"))
     assert inbound is not None

@@ -81,6 +81,7 @@ def test_only_what_is_derived_secret_or_local_is_not_exported() -> None:
     }
 
     assert {name.partition(".")[0]: why for name, why in left_out.items()} == {
+        "forgets": "local",
         "auth_codes": "secret",
         "items": "derived",
         "items_fts": "derived",

@@ -124,8 +124,11 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
         decided = plan(frozen.materials)
     except BudgetExceeded:
         return None
-    marks = marks_of(materials.spec.history_rule, _room(decided))
+    rule = materials.spec.history_rule
+    marks = marks_of(rule, _room(decided))
     if decided.over > 0 or (_is_crowded(decided) and _history_cost(decided) > marks.low):
+        return None
+    if rule.max_messages is not None and len(tail.entries) > rule.max_messages:
         return None
     attachment = attachment_of(frozen, decided)
     return EpochPlan(plan=decided, epoch=epoch, attachment=attachment, marks=marks, hidden=ledger.hidden)

@@ -14,6 +14,7 @@ from weft.errors import Unauthorized
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
 from weft.gateway.engine import Engine
+from weft.gateway.folds import Folds
 from weft.gateway.lanes import Lane, Lanes
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.remember import explicit_memory
@@ -44,6 +45,7 @@ class Assistant:
 
     def __init__(self, engine: Engine, settings: GatewaySettings | None = None) -> None:
         self.engine, self.lanes = engine, Lanes(settings or GatewaySettings())
+        self.folds = Folds(engine)
         self.allowed: dict[str, Collection[str]] = {}
         self.ask_owner: AskConsent | None = None
         self._chosen: dict[Address, tuple[Provider, str]] = {}
@@ -142,7 +144,8 @@ class Assistant:
         return await (await self.store.get()).auth.is_paired(caller.channel, caller.sender_id)
 
     async def close(self) -> None:
-        """Close models, tool servers and the store."""
+        """Close models, tool servers and the store. Folds that run have a while to end."""
+        await self.folds.settle()
         await self.engine.close()
 
     async def _command(self, request: TurnRequest, session: Session) -> Reply:
@@ -176,6 +179,8 @@ class Assistant:
                     if isinstance(event, Done):
                         reply = replace(event.reply, changes=(*change, *event.reply.changes))
                         self._learn_ratio(reply)
+                        if self.folds.is_due(turn, reply):
+                            self.folds.begin(turn, reply)
                         event = Done(reply)  # noqa: PLW2901
                     yield event
         finally:

@@ -19,11 +19,13 @@ from weft.tools.base import Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.build import ContextBuilder
 from weft.turn.fold import nobody, summarizer
+from weft.turn.folding import Folding
 from weft.turn.run import Turn, TurnSettings, prepare
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
 from weft.types.message import Message
 from weft.types.person import default_person
+from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
 from weft.types.request import Caller, TurnRequest
 from weft.types.session import IMPORTED, Session, SessionRule
@@ -50,6 +52,7 @@ class Engine:
     settings: TurnSettings = TurnSettings()
     find_provider: Callable[[str, ModelInfo], Provider] | None = None
     find_builder: Callable[[str], ContextBuilder] | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _providers: dict[str, Provider] = field(default_factory=dict)
     _ratios: dict[str, float] = field(default_factory=dict)
     _windows: dict[str, int] = field(default_factory=dict)
@@ -171,6 +174,17 @@ class Engine:
         if key not in self._providers:
             self._providers[key] = self.find_provider(name, current)
         return self._providers[key]
+
+    def folding(self, turn: Turn, receipt: Receipt, store: Store) -> Folding:
+        """Return what it takes to fold the session of a turn that was answered."""
+        return Folding(
+            session_id=turn.request.caller.session_id,
+            builder=turn.builder.with_model_info(turn.model or turn.provider.info),
+            provider=turn.provider,
+            store=store,
+            receipt=receipt,
+            clock=self.clock,
+        )
 
     async def close(self) -> None:
         """Close models, tool servers and the store. What fails to close does not keep the others."""

@@ -34,8 +34,8 @@ from weft.providers.discover import (
 )
 from weft.types.context import Context
 from weft.types.limits import FROM_SERVER, ModelInfo
-from weft.types.reply import Done, Event, Reply, TextDelta
-from weft.wire.clean import compact
+from weft.types.reply import Done, Event, Reply, RequestSent, TextDelta
+from weft.wire.items import encode
 from weft.wire.request import prepare
 from weft.wire.vendor import Vendor, WireRequest
 from weft.wire.vendors import ASSUMED_WINDOW
@@ -216,7 +216,8 @@ class HttpProvider:
         """
         model = context.model or self.info.id
         window = self.info.max_tokens if model == self.info.id else None
-        request, body = await offloaded(context.chars, self._encoded, context, model, window)
+        request, payload, body = await offloaded(context.chars, self._encoded, context, model, window)
+        yield RequestSent(payload)
         has_begun = False
         for attempt in range(self._settings.retries + 1):
             try:
@@ -236,10 +237,13 @@ class HttpProvider:
                 )
                 await asyncio.sleep(wait)
 
-    def _encoded(self, context: Context, model: str, window: int | None) -> tuple[WireRequest, bytes]:
-        """Return the request for a context, and its bytes."""
+    def _encoded(
+        self, context: Context, model: str, window: int | None
+    ) -> tuple[WireRequest, dict[str, Any], bytes]:
+        """Return the request for a context, as data and as bytes."""
         request = prepare(self._vendor, context, model, stream=True, window=window)
-        return request, compact(self._vendor.to_wire(request)).encode()
+        payload = self._vendor.to_wire(request)
+        return request, payload, encode(payload)
 
     async def _once(self, body: bytes, model: str) -> AsyncGenerator[Event]:
         """Send the request once."""

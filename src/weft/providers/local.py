@@ -17,7 +17,7 @@ from weft.errors import ProviderError
 from weft.providers.base import collected
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
-from weft.types.reply import Done, Event, Reading, Reply, TextDelta
+from weft.types.reply import Done, Event, Reading, Reply, RequestSent, TextDelta
 from weft.wire.local import from_wire, progress, to_wire
 from weft.wire.openai import ChatAssembler
 
@@ -92,6 +92,7 @@ class LocalProvider:
         if self._closed:
             raise ProviderError("The embedded model was closed: connect again to ask it.")
         request = to_wire(context, max_output_tokens=self._settings.max_output_tokens, stream=True)
+        yield RequestSent(request)
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         assembler, stopped = ChatAssembler(), False

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from weft.tokens import Counter
-from weft.types.epoch import Epoch, EpochStep, EpochView
+from weft.types.epoch import Epoch, EpochView
 from weft.types.memory import (
     ActivityEntry,
     ArchivalEntry,
@@ -21,7 +21,8 @@ from weft.types.memory import (
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.search import Candidate, Recalled, SearchContentType
-from weft.types.session import Fold, OpenTurn, Session, SessionRule, Tail
+from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
+from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +194,11 @@ class Turns(Protocol):
         receipt: Receipt,
         *messages: Message,
         reply: str = "",
-        step: EpochStep | None = None,
+        record: TurnRecord = NO_RECORD,
     ) -> None:
         """Append the whole exchange to the log and store its receipt: all of it or nothing, and only once.
 
-        `step` is what the turn adds to its epoch.
+        `record` has its requests, and what the turn adds to its epoch.
 
         Raises:
             StoreError: the turn has ended already.
@@ -209,7 +210,7 @@ class Turns(Protocol):
         error: str,
         *messages: Message,
         reply: str = "",
-        step: EpochStep | None = None,
+        record: TurnRecord = NO_RECORD,
     ) -> None:
         """Give a turn up, and append what it did to the log. If it did nothing, the turn has its message."""
 
@@ -228,6 +229,9 @@ class Turns(Protocol):
     async def find(self, turn_id: str) -> Receipt | None:
         """Return the receipt of a turn, if the turn was answered."""
 
+    async def requests(self, turn_id: str) -> Sequence[StoredRequest]:
+        """Return the requests of a turn as they were sent, in their order."""
+
     async def find_session(self, turn_id: str) -> str | None:
         """Return the id of the session of a turn, if there is such a turn."""
 
@@ -238,6 +242,15 @@ class Turns(Protocol):
         """Return the window that a server named for `PROVIDER:MODEL`, if it was asked before."""
 
     async def save_window(self, model: str, window: int) -> None: ...
+
+    async def add_call(self, call: SideCall) -> None:
+        """Store a request that was made beside the answers, with what it cost."""
+
+    async def list_calls(self, session_id: str) -> Sequence[SideCall]:
+        """Return the requests that were made beside the answers of a session, oldest first."""
+
+    async def failed_at(self, kind: str, model: str) -> datetime | None:
+        """Return when the newest request of a kind failed, if it did; None after one that succeeded."""
 
     async def save_result(self, session_id: str, tool: str, content: str, *, outside: str = "") -> str:
         """Store the whole of a result that is too long to be shown. Returns its id."""

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from weft.context.epoch import continued
 from weft.context.plan import Materials, plan
 from weft.context.receipt import account
 from weft.context.render import render
@@ -39,6 +40,7 @@ from weft.types.receipt import Receipt
 from weft.types.recipe import FOLD_AT, FOLD_TO, HistoryRule, Recipe
 from weft.types.redacted import Redacted
 from weft.types.rules import ToolRule
+from weft.types.section import Offer
 from weft.types.session import Summarizer
 from weft.workspace.files import FileReader, open_workspace
 from weft.workspace.skills import SkillLoader
@@ -281,6 +283,21 @@ class ContextBuilder:
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
 
+    async def build_on_prefix(self, message: str, *, first: int) -> Context | None:
+        """Build a request that begins with the bytes of the last one of its session, for a side call.
+
+        Returns None if there is no running epoch that shows the messages from `first` on, or no room.
+        """
+        request = replace(self._request, message=message)
+        history = await read_history(request) if request.has_epochs else History()
+        epoch = history.view.epoch if history.view else None
+        if history.view is None or epoch is None or epoch.first > first:
+            return None
+        empty = (Offer(),) * len(request.recipe.layers)
+        materials = Materials(spec=request, offers=empty, tail=history.tail, fold=history.fold)
+        decided = await offloaded(_size(materials), continued, materials, history.view)
+        return None if decided is None else render(decided.plan, account(decided.plan))
+
 
 def _with_rule(request: BuildRequest) -> BuildRequest:
     """Return a request whose history is in no store with a live recipe: it has no epochs."""
@@ -315,8 +332,15 @@ async def _in_epoch(request: BuildRequest, materials: Materials, history: Histor
     notes = (*_notes(request, changed), *history.notes)
     receipt = await offloaded(size, account, decided.plan, warnings=notes)
     context = await offloaded(size, render, decided.plan, receipt)
-    forgets = history.view.forgets if history.view else 0
-    return receipt, replace(context, step=decided.step(context, forgets))
+    step = decided.step(context, history.view.forgets if history.view else 0)
+    receipt = replace(
+        receipt,
+        epoch=step.epoch.number,
+        epoch_why="" if step.epoch.id else step.epoch.why,
+        fold_at=step.marks.high,
+        fold_to=step.marks.low,
+    )
+    return receipt, replace(context, receipt=receipt, step=step)
 
 
 def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:

@@ -41,4 +41,6 @@ async def decide_in_epoch(
 
 def _ended(view: EpochView) -> str:
     """Return why there is no running epoch."""
+    if view.ended_why == "full":
+        return FULL
     return f"{view.ended_why}: the last epoch ended with it" if view.ended_why else FIRST

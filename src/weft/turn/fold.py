@@ -20,16 +20,17 @@ from weft.types.context import Context
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
+from weft.types.section import OUTSIDE
 from weft.types.session import Fold, Summarizer, Tail
 
 _MOST_CHUNKS = 10
 """The most chunks in one turn. After a change to a small model, a long history takes several turns."""
-_TASK = (
-    "You keep the record of a conversation. Write one summary of what is below, in the order in which things "
-    "came up. Keep names, numbers, dates, decisions, promises, open questions, and instructions that still "
-    "hold, in the words in which they were given. Leave out greetings and repetition. Answer with only the "
-    "summary."
+FOLD_TASK = (
+    "Write one summary, in the order in which things came up. Keep names, numbers, dates, decisions, "
+    "promises, open questions, and instructions that still hold, in the words in which they were given. "
+    "Leave out greetings and repetition. Answer with only the summary."
 )
+_TASK = f"You keep the record of a conversation. Below is a part of it. {FOLD_TASK}"
 
 
 def to_fold(
@@ -67,7 +68,7 @@ async def fold(
             break
         end, chunk = await _chunk(log, session_id, newest.last, last, rule.chunk_size)
         text = newest.text
-        ended = [message for exchange in _exchanges(chunk) if is_complete(exchange) for message in exchange]
+        ended = [message for exchange in exchanges_of(chunk) if is_complete(exchange) for message in exchange]
         if ended:
             text = (await by(text, ended)).strip()
             if not text:
@@ -91,7 +92,7 @@ async def _chunk(
     return end, chunk
 
 
-def _exchanges(messages: Sequence[Message]) -> list[list[Message]]:
+def exchanges_of(messages: Sequence[Message]) -> list[list[Message]]:
     exchanges: list[list[Message]] = []
     for message in messages:
         if message.role == "user" or not exchanges:
@@ -110,13 +111,29 @@ def summarizer(provider: Provider, *, model: str = "") -> Summarizer:
     window = chosen_model(provider.info, model).window
 
     async def by(before: str, messages: Sequence[Message]) -> str:
-        parts = [f"The summary so far:\n{_within(before, window and window // 4)}"] if before else []
         lines = transcript(messages, max_tokens=window and window // 2)
-        parts.append("What was said" + (" after it:" if before else ":") + "\n" + lines)
-        context = Context(system_prompt=_TASK, current_message="\n\n".join(parts), model=model or None)
+        context = fold_context(_within(before, window and window // 4), lines, model)
         return (await complete(provider, context)).text
 
     return by
+
+
+def fold_context(before: str, lines: str, model: str = "") -> Context:
+    """Return the request for a summary of an earlier summary and of the lines of a transcript after it."""
+    parts = [f"The summary so far:\n{before}"] if before else []
+    parts.append("What was said" + (" after it:" if before else ":") + "\n" + lines)
+    return Context(system_prompt=_TASK, current_message="\n\n".join(parts), model=model or None)
+
+
+def is_from_outside(exchange: Sequence[Message]) -> bool:
+    """Check whether an exchange has text of strangers in it."""
+    return any(message.origin in OUTSIDE for message in exchange)
+
+
+def outside_places(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Name where the text of strangers in messages comes from."""
+    strangers = [message for message in messages if message.origin in OUTSIDE]
+    return tuple(dict.fromkeys(message.tool_name or message.origin for message in strangers))
 
 
 def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) -> str:

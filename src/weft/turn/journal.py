@@ -16,6 +16,7 @@ from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.reply import Reply
 from weft.types.request import TurnRequest
+from weft.types.sent import SentRequest, TurnRecord
 from weft.types.session import OpenTurn
 
 CANCELLED = "[The answer was cancelled here.]"
@@ -32,7 +33,8 @@ class Journal:
     """One turn's record. Without a store it remembers nothing beyond the turn.
 
     `unfinished` holds the pieces of an answer that is not a step yet. The log already has the first `logged`
-    messages of the exchange. `epoch` is what the turn adds to the epoch of its session.
+    messages of the exchange. `epoch` is what the turn adds to the epoch of its session, and `requests` are
+    those that it has sent.
     """
 
     request: TurnRequest
@@ -44,11 +46,16 @@ class Journal:
     unfinished: list[str] = field(default_factory=list)
     is_open: bool = False
     epoch: EpochStep | None = None
+    requests: list[SentRequest] = field(default_factory=list)
 
     @property
     def exchange(self) -> tuple[Message, ...]:
         """The message and what was done since, without what the log already has."""
         return (self.message, *self.request.steps, *self.steps)[self.logged :]
+
+    @property
+    def record(self) -> TurnRecord:
+        return TurnRecord(step=self.epoch, requests=tuple(self.requests))
 
     async def begin(self) -> None:
         """Store the message before anything is done with it."""
@@ -95,7 +102,7 @@ class Journal:
         if self.turns is not None:
             messages = (*self.exchange, *((answer,) if answer else ()))
             finished = self.turns.finish(
-                self.turn_id, receipt or Receipt(), *messages, reply=reply, step=self.epoch
+                self.turn_id, receipt or Receipt(), *messages, reply=reply, record=self.record
             )
             ending = asyncio.ensure_future(finished)
             try:
@@ -111,7 +118,7 @@ class Journal:
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
             reply = self._without_answer(note.content)
             failed = self.turns.fail(
-                self.turn_id, "it was cancelled", *self.exchange, note, reply=reply, step=self.epoch
+                self.turn_id, "it was cancelled", *self.exchange, note, reply=reply, record=self.record
             )
             await asyncio.shield(failed)
 
@@ -121,7 +128,7 @@ class Journal:
             self.is_open = False
             note = (*self.exchange, _note(FAILED.format(reason=error))) if self.steps else ()
             reply = self._without_answer(SORRY.format(reason=error))
-            await self.turns.fail(self.turn_id, error, *note, reply=reply, step=self.epoch)
+            await self.turns.fail(self.turn_id, error, *note, reply=reply, record=self.record)
 
     def _without_answer(self, reply: str) -> str:
         """Return what the person reads in place of an answer. A message that they did not write is quoted."""

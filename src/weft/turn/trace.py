@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from weft.errors import WeftError
+from weft.offload import offloaded
 from weft.providers.base import Provider
 from weft.spans import NOTHING, Span, Value, begin
 from weft.turn.journal import Journal
@@ -21,8 +22,9 @@ from weft.types.limits import ModelInfo
 from weft.types.message import ToolCall
 from weft.types.receipt import Usage
 from weft.types.redacted import Content
-from weft.types.reply import Done, Event, Reply
+from weft.types.reply import Done, Event, Reply, RequestSent
 from weft.types.request import Caller
+from weft.wire.items import plain_payload, split
 
 _log = logging.getLogger(__name__)
 
@@ -116,6 +118,7 @@ class TurnTrace:
             "gen_ai.request.stream": True,
         }
         with _chat(self._info, self._model, more, parent=self.span) as asked:
+            sent = False
             async with aclosing(provider.stream(context)) as events:
                 while True:
                     try:
@@ -123,10 +126,21 @@ class TurnTrace:
                             event = await anext(events)
                     except StopAsyncIteration:
                         return
+                    if isinstance(event, RequestSent):
+                        self._journal.requests.append(await offloaded(context.chars, split, event.payload))
+                        sent = True
+                        continue
+                    if not sent:  # a provider that does not say what it sends
+                        await self._sent(context)
+                        sent = True
                     if isinstance(event, Done):
                         self._heard(event.reply)
                         asked.set(_answer(event.reply))
                     yield event
+
+    async def _sent(self, context: Context) -> None:
+        request = await offloaded(context.chars, lambda: split(plain_payload(context)))
+        self._journal.requests.append(request)
 
     def _heard(self, reply: Reply) -> None:
         if reply.usage is not None:

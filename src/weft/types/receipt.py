@@ -43,7 +43,9 @@ class Receipt(Json):
     `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. `errors`
     lists what went wrong with the request after it was built. `usage` adds up all requests that answered the
     message, without those that classified it or folded the history. `ratio` is the number of the model's
-    tokens that one of ours was. `window` is what the model reads, in its own tokens.
+    tokens that one of ours was. `window` is what the model reads, in its own tokens. `epoch` is the number of
+    the epoch, and `epoch_why` why it began if it began with this request. Its history is folded above
+    `fold_at` tokens, down to `fold_to`.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -61,6 +63,10 @@ class Receipt(Json):
     window: int = 0
     usage: Usage | None = None
     ratio: float | None = None
+    epoch: int = 0
+    epoch_why: str = ""
+    fold_at: int = 0
+    fold_to: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -78,6 +84,11 @@ class Receipt(Json):
     @property
     def over_limit(self) -> bool:
         return self.total_tokens > self.limit
+
+    @property
+    def grown_tokens(self) -> int:
+        """Tokens of the history, the message and all that went with it: what the next history will have."""
+        return sum(item.tokens for item in self.kept if item.layer == "history" or item.zone == "turn")
 
     @property
     def kept(self) -> tuple[ReceiptItem, ...]:

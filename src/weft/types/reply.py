@@ -58,6 +58,13 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestSent:
+    """A provider sends a request: its JSON as the vendor gets it. Only the turn itself reads this event."""
+
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The model is reading its context: so many of so many tokens."""
 
@@ -95,4 +102,4 @@ class ToolFinished:
     failed: bool = False
 
 
-Event = TurnStarted | Reading | TextDelta | ToolStarted | ToolFinished | Done
+Event = TurnStarted | RequestSent | Reading | TextDelta | ToolStarted | ToolFinished | Done

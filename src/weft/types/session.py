@@ -71,6 +71,22 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SideCall:
+    """A request beside the answers: to fold, to classify or to learn. `error` says why it failed."""
+
+    kind: str
+    session_id: str = ""
+    provider: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    error: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One conversation of a person with an agent. Without a title of its own it has its first message's."""
 

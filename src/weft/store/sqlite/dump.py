@@ -23,12 +23,12 @@ from weft.errors import StoreError, WeftError, WrongPath
 from weft.private_files import make_private_folder, private_opener, write_private
 from weft.store.sqlite.database import explain
 from weft.store.sqlite.index import index_message, index_text
+from weft.store.sqlite.receipts import check as check_receipt
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from
 from weft.store.sqlite.schema import Column, Table
 from weft.types.codec import dump_json
 from weft.types.memory import BlockType, Permission
 from weft.types.message import Message
-from weft.types.receipt import Receipt
 from weft.types.schema import schema_from_dict
 
 FORMAT = 4
@@ -40,7 +40,7 @@ _CHECKS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("blocks", "permission"): Permission,
     ("blocks", "schema"): schema_from_dict,
     ("block_shares", "permission"): Permission,
-    ("turns", "receipt"): lambda receipt: Receipt.from_json(dump_json(receipt)),
+    ("turns", "receipt"): check_receipt,
     ("turn_steps", "message"): lambda message: Message.from_json(dump_json(message)),
 }
 """Values that could be stored but not be read again are refused."""

@@ -101,17 +101,42 @@ _EPOCHS_003 = """
         seq integer not null, epoch_id integer not null references epochs(id),
         attachment text not null) strict;
     create unique index attachments_of on attachments(epoch_id, seq);
+    create table calls(id integer primary key, session_id text references sessions(id), kind text not null,
+        provider text not null, model text not null, input_tokens integer not null,
+        output_tokens integer not null, cached_tokens integer not null, written_tokens integer not null,
+        error text not null, at real not null) strict;
+    create index calls_of on calls(session_id, id);
+    create index calls_by_model on calls(kind, model, id);
 """
 
 
 def m003_epochs(db: apsw.Connection) -> None:
-    """Add epochs with their attachments, and what a fold covers and cost."""
+    """Add epochs with their attachments, calls beside the answers, and what a fold covers and cost."""
     for column in _FOLDS_003:
         db.execute(f"alter table folds add column {column}")
     db.execute(_EPOCHS_003)
 
 
-STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_epochs)
+_REQUESTS_004 = """
+    create table contents(hash text primary key, text text not null) strict;
+    create table requests(id integer primary key, turn_id text not null references turns(id),
+        round integer not null, head text not null, marks text not null, digest text not null,
+        base integer references requests(id), shared integer not null, shared_bytes integer not null,
+        items integer not null, depth integer not null, at real not null) strict;
+    create unique index requests_of on requests(turn_id, round);
+    create table request_items(request_id integer not null references requests(id), position integer not null,
+        hash text not null references contents(hash),
+        primary key (request_id, position)) strict, without rowid;
+    create index request_items_by_hash on request_items(hash);
+"""
+
+
+def m004_requests(db: apsw.Connection) -> None:
+    """Add the requests of turns, and the texts that requests and receipts share."""
+    db.execute(_REQUESTS_004)
+
+
+STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_epochs, m004_requests)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

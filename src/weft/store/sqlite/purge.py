@@ -17,6 +17,7 @@ import apsw
 
 from weft.errors import StoreError
 from weft.store.blocks import MaskedBlock
+from weft.store.sqlite.contents import delete_unused
 from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.guard import forget_old_guards, save_guard, unguarded
 from weft.store.sqlite.index import index_text, unindex
@@ -25,6 +26,11 @@ from weft.store.sqlite.search import TEXT
 from weft.types.codec import dump_json
 from weft.types.redaction import Redaction
 from weft.types.secret import fingerprint
+
+_OF_SESSION = (
+    *("turns", "attachments", "epochs", "folds", "calls", "results", "summaries", "bindings", "messages"),
+)
+"""The tables with rows of a session, each after those that refer to it."""
 
 
 def begin_purge(db: apsw.Connection, tables: Sequence[Table], text: str) -> None:
@@ -65,14 +71,18 @@ def delete_session(db: apsw.Connection, session_id: str) -> int:
     said = "(select id from messages where session_id = ?)"
     db.execute(f"update facts set message_id = null where message_id in {said}", (session_id,))
     turns = "from turns where session_id = ?)"
-    db.execute(f"delete from turn_steps where turn_id in (select id {turns}", (session_id,))
+    requests = f"(select id from requests where turn_id in (select id {turns})"
+    db.execute(f"delete from request_items where request_id in {requests}", (session_id,))
+    for name in ("requests", "turn_steps"):
+        db.execute(f"delete from {name} where turn_id in (select id {turns}", (session_id,))
     for box in ("inbox", "outbox"):
         key = "id" if box == "inbox" else "state = 'sent' and inbox_id"
         db.execute(f"update {box} set text = '' where {key} in (select inbox_id {turns}", (session_id,))
     forget_epochs(db, "delete")
-    for name in ("turns", "attachments", "epochs", "folds", "results", "summaries", "bindings", "messages"):
+    for name in _OF_SESSION:
         db.execute(f"delete from {name} where session_id = ?", (session_id,))
     db.execute("delete from sessions where id = ?", (session_id,))
+    delete_unused(db)
     db.execute("insert into items_fts(items_fts) values('optimize')")
     row = (fingerprint(session_id), time.time(), len(refs))
     db.execute("insert or replace into purges(fingerprint, at, places) values(?, ?, ?)", row)

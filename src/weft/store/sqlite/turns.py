@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import apsw
@@ -15,13 +17,15 @@ from weft.store.sqlite import mailbox
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.epochs import save_step
 from weft.store.sqlite.messages import append_messages, message_prices
-from weft.store.sqlite.rows import moment, new_id, next_seq, storable
+from weft.store.sqlite.receipts import pack, unpack
+from weft.store.sqlite.requests import read_requests, save_requests
+from weft.store.sqlite.rows import moment, new_id, next_seq, stamp, storable
 from weft.store.sqlite.tasks import record_task_outcome
-from weft.types.epoch import EpochStep
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.session import OpenTurn
+from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
+from weft.types.session import OpenTurn, SideCall
 
 # Rows are in the order of their time. A few of the oldest are looked at whenever one is added: no save reads
 # them all, since the time of a row stands behind its text, which may be long.
@@ -30,15 +34,19 @@ _OLD_RESULTS = """delete from results where rowid in (
 _TOO_MANY_RESULTS = "delete from results where rowid <= (select max(rowid) from results) - ?"
 
 
+_CALL_COLUMNS = (
+    "session_id, kind, provider, model, input_tokens, output_tokens, cached_tokens, written_tokens, error"
+)
+
+
 class _Ending(NamedTuple):
     """How a turn ends: its state, the reply that goes out, and what is stored of it."""
 
     state: str
     reply: str
-    receipt: str | None = None
+    receipt: Receipt | None = None
     error: str | None = None
-    ratio: tuple[str, float | None] = ("", None)
-    step: EpochStep | None = None
+    record: TurnRecord = NO_RECORD
 
 
 class SqliteTurns(Repository):
@@ -78,10 +86,9 @@ class SqliteTurns(Repository):
         receipt: Receipt,
         *messages: Message,
         reply: str = "",
-        step: EpochStep | None = None,
+        record: TurnRecord = NO_RECORD,
     ) -> None:
-        text, ratio = storable(receipt.to_json()), (receipt.model, receipt.ratio)
-        await self._end(turn_id, _Ending("done", reply, receipt=text, ratio=ratio, step=step), messages)
+        await self._end(turn_id, _Ending("done", reply, receipt=receipt, record=record), messages)
 
     async def fail(
         self,
@@ -89,9 +96,9 @@ class SqliteTurns(Repository):
         error: str,
         *messages: Message,
         reply: str = "",
-        step: EpochStep | None = None,
+        record: TurnRecord = NO_RECORD,
     ) -> None:
-        await self._end(turn_id, _Ending("failed", reply, error=storable(error), step=step), messages)
+        await self._end(turn_id, _Ending("failed", reply, error=storable(error), record=record), messages)
 
     async def list_interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         query = (
@@ -147,8 +154,14 @@ class SqliteTurns(Repository):
         return receipt
 
     async def find(self, turn_id: str) -> Receipt | None:
-        text = await self._value(str, "select receipt from turns where id = ?", storable(turn_id))
-        return None if text is None else Receipt.from_json(text)
+        def work(db: apsw.Connection) -> Receipt | None:
+            text = db.execute("select receipt from turns where id = ?", (storable(turn_id),)).get
+            return None if text is None else unpack(db, text)
+
+        return await self._read(work)
+
+    async def requests(self, turn_id: str) -> builtins.list[StoredRequest]:
+        return await self._read(lambda db: read_requests(db, turn_id))
 
     async def find_session(self, turn_id: str) -> str | None:
         return await self._value(str, "select session_id from turns where id = ?", storable(turn_id))
@@ -156,6 +169,25 @@ class SqliteTurns(Repository):
     async def list(self, session_id: str, *, limit: int = 100) -> list[str]:
         query = "select id from turns where session_id = ? and receipt is not null order by seq desc limit ?"
         return [turn_id for (turn_id,) in await self._rows(query, session_id, limit)]
+
+    async def add_call(self, call: SideCall) -> None:
+        query = (
+            f"insert into calls({_CALL_COLUMNS}, at) "
+            f"values({', '.join('?' * (_CALL_COLUMNS.count(',') + 1))}, ?)"
+        )
+        values = [getattr(call, name) for name in _CALL_COLUMNS.split(", ")]
+        values = [storable(value) if isinstance(value, str) else value for value in values]
+        at = stamp(call.at) or time.time()
+        await self._execute(query, values[0] or None, *values[1:], at)
+
+    async def list_calls(self, session_id: str) -> builtins.list[SideCall]:
+        query = f"select {_CALL_COLUMNS}, at from calls where session_id = ? order by id"
+        return await self._fetch(SideCall, query, session_id)
+
+    async def failed_at(self, kind: str, model: str) -> datetime | None:
+        query = "select error, at from calls where kind = ? and model = ? order by id desc limit 1"
+        row = next(iter(await self._rows(query, kind, storable(model))), None)
+        return moment(row[1]) if row and row[0] else None
 
     async def save_result(self, session_id: str, tool: str, content: str, *, outside: str = "") -> str:
         result_id, now = new_id(), time.time()
@@ -197,24 +229,25 @@ class SqliteTurns(Repository):
                 raise StoreError(f"The turn {turn_id!r} has ended already: nothing was written twice.")
             if messages:
                 last = append_messages(db, session_id, messages, prices)
-                if ending.step is not None:
-                    save_step(db, session_id, ending.step, last - len(messages) + 1)
+                if ending.record.step is not None:
+                    save_step(db, session_id, ending.record.step, last - len(messages) + 1)
+            receipt = None if ending.receipt is None else pack(db, ending.receipt)
             db.execute(
                 "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, "
                 "text = iif(?, null, text) where id = ?",
-                (ending.state, ending.error, ending.receipt, time.time(), bool(messages), turn_id),
+                (ending.state, ending.error, receipt, time.time(), bool(messages), turn_id),
             )
             if inbox_id:
                 failed = ending.state == "failed"
                 again = record_task_outcome(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
-            model, ratio = ending.ratio
-            if model and ratio is not None:
+            save_requests(db, turn_id, ending.record.requests)
+            if (said := ending.receipt) is not None and said.model and said.ratio is not None:
                 query = (
                     "insert into models(model, ratio) values(?, ?) "
                     "on conflict(model) do update set ratio = excluded.ratio"
                 )
-                db.execute(query, (storable(model), ratio))
+                db.execute(query, (storable(said.model), said.ratio))
 
         await self._write(work)

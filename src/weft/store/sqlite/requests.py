@@ -1,0 +1,101 @@
+"""Requests of turns: each as the one before it and what is new, with its items stored once by their hash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from weft.store.sqlite.contents import hash_of, save_content
+from weft.store.sqlite.rows import moment, storable
+from weft.types.sent import SentRequest, StoredRequest
+
+_DEEPEST = 64
+"""How many requests may build on each other until one is stored whole."""
+_REQUESTS = "id, turn_id, round, head, marks, digest, base, shared, shared_bytes, at"
+
+
+def save_requests(db: apsw.Connection, turn_id: str, requests: Sequence[SentRequest]) -> None:
+    """Store the requests of a turn, inside its transaction."""
+    for number, request in enumerate(requests, 1):
+        _save(db, turn_id, number, request)
+
+
+def _save(db: apsw.Connection, turn_id: str, number: int, request: SentRequest) -> None:
+    hashes = [hash_of(storable(item)) for item in request.items]
+    base, depth, before = _newest(db, turn_id)
+    shared = 0
+    while shared < min(len(before), len(hashes)) and before[shared] == hashes[shared]:
+        shared += 1
+    shared_bytes = sum(len(item.encode("utf-8", "surrogatepass")) for item in request.items[:shared])
+    is_whole = depth >= _DEEPEST or not shared
+    db.execute(
+        "insert into requests(turn_id, round, head, marks, digest, base, shared, shared_bytes, items, depth, "
+        "at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            turn_id,
+            number,
+            *map(storable, (request.head, request.marks)),
+            request.digest,
+            None if is_whole else base,
+            shared,
+            shared_bytes,
+            len(hashes),
+            0 if is_whole else depth + 1,
+            time.time(),
+        ),
+    )
+    request_id = db.last_insert_rowid()
+    first = 0 if is_whole else shared
+    for at in range(first, len(hashes)):
+        save_content(db, storable(request.items[at]))
+        row = (request_id, at, hashes[at])
+        db.execute("insert into request_items(request_id, position, hash) values(?, ?, ?)", row)
+
+
+def _newest(db: apsw.Connection, turn_id: str) -> tuple[int | None, int, list[str]]:
+    """Return the id, the depth and the items of the newest request of the session of a turn."""
+    row = db.execute(
+        "select requests.id, depth from requests join turns on turns.id = turn_id where turns.session_id = "
+        "(select session_id from turns where id = ?) order by turns.seq desc, round desc limit 1",
+        (turn_id,),
+    ).fetchone()
+    return (None, 0, []) if row is None else (row[0], row[1], hashes_of(db, row[0]))
+
+
+def hashes_of(db: apsw.Connection, request_id: int) -> list[str]:
+    """Return the hashes of all items of a request, those of the requests it builds on among them."""
+    hashes: dict[int, str] = {}
+    query = "select base, shared, items from requests where id = ?"
+    wanted, current = None, request_id
+    while True:
+        row: Any = db.execute(query, (current,)).fetchone()
+        base, shared, items = row
+        wanted = items if wanted is None else wanted
+        rows = db.execute("select position, hash from request_items where request_id = ?", (current,))
+        hashes |= {at: hash_ for at, hash_ in rows if at < wanted and at not in hashes}
+        if base is None:
+            return [hashes[at] for at in sorted(hashes)]
+        wanted, current = min(wanted, shared), base
+
+
+def read_requests(db: apsw.Connection, turn_id: str) -> list[StoredRequest]:
+    query = f"select {_REQUESTS} from requests where turn_id = ? order by round"
+    return [_stored(db, row) for row in db.execute(query, (turn_id,)).fetchall()]
+
+
+def _stored(db: apsw.Connection, row: Any) -> StoredRequest:
+    id_, turn_id, number, head, marks, digest, _, shared, shared_bytes, at = row
+    texts = [
+        db.execute("select text from contents where hash = ?", (hash_,)).get for hash_ in hashes_of(db, id_)
+    ]
+    return StoredRequest(
+        turn_id=turn_id,
+        round=number,
+        request=SentRequest(head=head, items=tuple(texts), marks=marks, digest=digest),
+        shared_items=shared,
+        shared_bytes=shared_bytes,
+        at=moment(at),
+    )
