@@ -146,6 +146,11 @@ def _offered(tool: ToolDefinition) -> str:
     return text
 
 
+def tool_hash(tool: ToolDefinition) -> str:
+    """Return a hash of the JSON in which a tool is offered, by which two definitions are compared."""
+    return blake2b(_offered(tool).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
 def is_counted(tool: ToolDefinition) -> bool:
     """Return whether the JSON of a tool was written before."""
     return _tools.get(id(tool), (None, ""))[0] is tool

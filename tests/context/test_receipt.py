@@ -123,7 +123,7 @@ def test_a_piece_that_lost_its_place_is_listed_with_its_price_and_the_budget() -
         20,
         "gave way: the budget is 25 tokens",
     )
-    assert [item.title for item in receipt.kept if item.layer == "recall"] == ["1 of 2 entries"]
+    assert [item.title for item in receipt.kept if item.layer == "recall"] == ["first"]
 
 
 def test_a_piece_beyond_its_layers_own_limit_is_listed_with_that_limit() -> None:

@@ -27,13 +27,14 @@ from weft.channels.http_blocks import BlockRoutes, Sender
 from weft.channels.http_bodies import AskedBody, ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_json import limited
 from weft.channels.http_settings import HttpChannelSettings
+from weft.channels.http_turns import TurnRoutes
 from weft.channels.limits import RateLimit
 from weft.channels.listener import limited_protocol, quiet_accepting
 from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
-from weft.channels.speaker import Speaker, Tokens, speaker_of
+from weft.channels.speaker import Tokens, speaker_of
 from weft.channels.sse import EventStream, while_connected
 from weft.errors import ChannelError, PermissionDenied, StoreError, WeftError
 from weft.gateway.assistant import Assistant
@@ -87,7 +88,7 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, limit=limit)
     routes = app.state.routes = _Routes(assistant, metrics)
     app.router.route_class = limited(settings)
-    for path, method, work in (*routes.all(), *BlockRoutes(assistant).all()):
+    for path, method, work in (*routes.all(), *TurnRoutes(assistant).all(), *BlockRoutes(assistant).all()):
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
 
@@ -171,7 +172,6 @@ class _Routes:
             ("/v1/models", "GET", self.models),
             ("/v1/models/{model:path}", "GET", self.model),
             ("/api/turns", "POST", self.turn),
-            ("/api/turns/{turn_id}", "GET", self.receipt),
             ("/api/context", "POST", self.context),
             ("/api/sessions", "GET", self.sessions),
             ("/api/search", "GET", self.search),
@@ -222,14 +222,6 @@ class _Routes:
         answer = {"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text}
         more = {"notice": reply.notice, "not_done": [*reply.not_done]}
         return JsonResponse({**answer, **{name: value for name, value in more.items() if value}})
-
-    async def receipt(self, request: Request, turn_id: str) -> Response:
-        """Show the receipt of a turn: what the model saw, what was left out, and why."""
-        store, speaker = await self._store(), speaker_of(request)
-        receipt = await store.turns.find(turn_id) if store is not None else None
-        if store is None or receipt is None or not await _is_own(store, speaker, turn_id):
-            raise NotFound("There is no turn of that id with a receipt.", code="turn_not_found")
-        return JsonResponse(receipt.to_json())
 
     async def context(self, request: Request, body: ContextBody) -> Response:
         """Build what the model would see with a message. No model is asked."""
@@ -327,15 +319,6 @@ def _user(request: Request, body: AskedBody) -> str:
 def _request(request: Request, body: TurnBody | ContextBody) -> TurnRequest:
     caller = speaker_of(request).caller(body.sender)
     return TurnRequest(text=body.text, session=body.session, caller=caller)
-
-
-async def _is_own(store: Store, speaker: Speaker, turn_id: str) -> bool:
-    """Return whether a turn is the speaker's own. The owner may see every one."""
-    session_id = await store.turns.find_session(turn_id)
-    session = await store.sessions.find(session_id) if session_id else None
-    if speaker.is_owner or session is None:
-        return speaker.is_owner
-    return await store.people.find(f"{session.channel}:{session.sender}") == speaker.person
 
 
 def _model(name: str) -> dict[str, Any]:

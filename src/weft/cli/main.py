@@ -50,6 +50,7 @@ COMMANDS = {
     "tasks": "List, add, change and cancel tasks, without a model.",
     "token": "Make and revoke tokens for the server. Once there is one, every request needs one.",
     "tools": "List, enable and disable the optional tools: files and web pages.",
+    "turns": "Show the exact request of every turn, what was in it and why, and what changed.",
 }
 
 _RUNS_PROGRAMS = frozenset({"ask", "chat", "mcp", "serve", "skills"})

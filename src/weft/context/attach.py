@@ -137,10 +137,12 @@ def _frozen_offer(epoch: Epoch, at: int) -> Offer:
     section = epoch.sections[at]
     piece = Piece(
         text=section.text,
+        id=section.id,
         title=section.title,
         why=section.why,
         stability=section.stability,
         origin=section.origin,
+        parts=section.parts,
     )
     return Offer(pieces=(piece,), join=None, has_tags=True)
 
@@ -173,7 +175,7 @@ def _changes(materials: Materials, ledger: Ledger) -> tuple[list[Piece], list[Se
         for piece in _unseen(layer.source, offer, ledger).pieces:
             before = ledger.find(layer.source, piece.id)
             text = _changed_text(layer.source, piece, before)
-            pieces.append(replace(piece, text=text, why=_why(before)))
+            pieces.append(replace(piece, text=text, why=_why(before), source=layer.source))
             items.append(item_of(layer.source, piece))
     for source, ids in existing.items():
         for item, _ in ledger.of_layer(source):
@@ -189,7 +191,14 @@ def _why(before: SeenItem | None) -> str:
 
 def _gone(item: SeenItem) -> Piece:
     text = f"[{item.layer}] {_GONE.get(item.layer, 'No longer true')}: {one_line(item.title)}"
-    return Piece(text=text, title=f"without {item.title}", why="no longer holds", origin=Origin(item.origin))
+    return Piece(
+        text=text,
+        id=item.id,
+        title=f"without {item.title}",
+        why="no longer holds",
+        origin=Origin(item.origin),
+        source=item.layer,
+    )
 
 
 def _changed_text(layer: str, piece: Piece, before: SeenItem | None) -> str:

@@ -12,10 +12,11 @@ from weft.context.window import Window, open_window
 from weft.errors import BudgetExceeded
 from weft.tokens import PART_TOKENS, Counter, counter
 from weft.types.build import BuildSpec
+from weft.types.epoch import digest_of
 from weft.types.escape import has_tags, without_tags
 from weft.types.message import McpServer, Message
 from weft.types.recipe import Layer
-from weft.types.section import Offer, Piece, Place, Section, least_trusted
+from weft.types.section import Offer, Part, Piece, Place, Section, least_trusted
 from weft.types.session import Fold, Tail
 
 _FEW_NAMES = 48
@@ -268,11 +269,16 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
         body = offer.join.join(piece.text for piece in pieces)
         text = head + (without_tags(body) if recipe.tagged else body) + tail
         origin = least_trusted(piece.origin for piece in pieces)
-        pieces = [replace(pieces[0], title=_title(pieces, offer), text=text, origin=origin)]
+        parts = tuple(_part(piece, materials) for piece in pieces)
+        pieces = [
+            replace(pieces[0], id="", title=_title(pieces, offer), text=text, origin=origin, parts=parts)
+        ]
     return tuple(
         Section(
             layer=layer.source,
             source=layer.source,
+            id=piece.id,
+            parts=piece.parts,
             title=piece.title,
             text=piece.text,
             tokens=materials.counter.text(piece.text),
@@ -283,6 +289,17 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
             place=place,
         )
         for piece in pieces
+    )
+
+
+def _part(piece: Piece, materials: Materials) -> Part:
+    return Part(
+        id=piece.id,
+        title=piece.title,
+        tokens=materials.counter.text(piece.text),
+        hash=digest_of(piece.text),
+        origin=piece.origin,
+        source=piece.source,
     )
 
 

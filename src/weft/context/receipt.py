@@ -7,11 +7,14 @@ from dataclasses import replace
 from itertools import groupby
 
 from weft.context.plan import ContextPlan
+from weft.tokens import tool_hash
+from weft.types.epoch import digest_of
 from weft.types.limits import ModelInfo
+from weft.types.message import ToolDefinition
 from weft.types.receipt import Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
 from weft.types.reply import Reply
-from weft.types.section import Origin, Piece, Place, Section, Stability
+from weft.types.section import Origin, Part, Piece, Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
 _ENOUGH = 200
@@ -28,10 +31,7 @@ _ESTIMATED_RATIOS = (0.8, 4.0)
 def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
     """Write the receipt of a plan. Its items add up to exactly what the plan costs."""
     materials, spec = plan.materials, plan.materials.spec
-    items = [
-        _engine_item("tools", tool.name, tokens, "offered to the model", zone="static")
-        for tool, tokens in zip(spec.tools, materials.tool_tokens, strict=True)
-    ]
+    items = [_tool_item(tool, tokens) for tool, tokens in zip(spec.tools, materials.tool_tokens, strict=True)]
     for at, layer in enumerate(spec.recipe.layers):
         if layer.source == "history":
             items += _history(plan)
@@ -39,7 +39,7 @@ def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
             message = _engine_item(
                 "message", "the message", materials.message_tokens, "always shown", zone="turn"
             )
-            items.append(replace(message, origin="user"))
+            items.append(replace(message, origin="user", hash=digest_of(materials.sent_message)))
             if number := len(spec.parts):
                 reason = "attached to the message; an estimate, since providers count pictures differently"
                 title = "a picture" if number == 1 else f"{number} pictures"
@@ -70,6 +70,11 @@ def _engine_item(layer: str, title: str, tokens: int, reason: str, *, zone: str 
     return ReceiptItem(
         layer=layer, source=layer, title=title, tokens=tokens, kept=True, reason=reason, zone=zone
     )
+
+
+def _tool_item(tool: ToolDefinition, tokens: int) -> ReceiptItem:
+    item = _engine_item("tools", tool.name, tokens, "offered to the model", zone="static")
+    return replace(item, id=tool.name, hash=tool_hash(tool))
 
 
 def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, ratio: float) -> Receipt:
@@ -113,17 +118,20 @@ def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
     def item(part: Section | Piece, tokens: int, *, kept: bool, reason: str) -> ReceiptItem:
         return ReceiptItem(
             layer=layer.source,
-            source=layer.source,
+            source=part.source or layer.source,
             title=part.title,
             tokens=tokens,
             kept=kept,
             reason=reason,
             origin=part.origin,
             zone="turn" if place == Place.MESSAGE else str(part.stability),
+            id=part.id,
+            hash=digest_of(part.text) if part.text else "",
         )
 
     for section in plan.written[at]:
-        yield item(section, section.tokens, kept=True, reason=section.why)
+        shown = item(section, section.tokens, kept=True, reason=section.why)
+        yield from _parts(shown, section.parts) if section.parts else (shown,)
     gave_way = _GAVE_WAY.format(limit=spec.limits.ceiling)
     for number, piece in enumerate(offer.pieces):
         if number not in plan.visible[at]:
@@ -132,6 +140,26 @@ def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:
     for withheld in offer.withheld:
         unseen = Piece(text="", title=withheld.title, stability=Stability.SESSION, origin=Origin.OPERATOR)
         yield item(unseen, withheld.tokens, kept=False, reason=withheld.reason)
+
+
+def _parts(whole: ReceiptItem, parts: Sequence[Part]) -> Iterator[ReceiptItem]:
+    """Account for a joined section: each piece, then its heading, tags and joints. The tokens add up."""
+    rest = whole.tokens - sum(part.tokens for part in parts)
+    for at, part in enumerate(parts):
+        # Joined texts may cost a token less than alone: the last piece has the difference.
+        less = rest if rest < 0 and at == len(parts) - 1 else 0
+        yield replace(
+            whole,
+            source=part.source or whole.source,
+            title=part.title,
+            tokens=part.tokens + less,
+            origin=part.origin,
+            id=part.id,
+            hash=part.hash,
+        )
+    if rest > 0:
+        reason = "what the layer puts around its pieces"
+        yield replace(whole, title="heading", tokens=rest, reason=reason, origin="operator", id="", hash="")
 
 
 def _history(plan: ContextPlan) -> Iterator[ReceiptItem]:

@@ -22,7 +22,7 @@ from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.search import Candidate, Recalled, SearchContentType
 from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
-from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail
+from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail, TurnInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,9 @@ class MessageLog(Protocol):
 
     async def between(self, session_id: str, first: int, last: int) -> list[Message]:
         """Return messages by their numbers, counted from 1, both included."""
+
+    async def find_text(self, session_id: str, text: str, *, limit: int = 20) -> list[tuple[int, Message]]:
+        """Return the newest messages with a text in them, oldest first, each with its number."""
 
     async def fold(self, session_id: str) -> Fold | None:
         """Return the newest summary of the beginning of a conversation."""
@@ -228,6 +231,20 @@ class Turns(Protocol):
 
     async def find(self, turn_id: str) -> Receipt | None:
         """Return the receipt of a turn, if the turn was answered."""
+
+    async def page(
+        self, session_id: str, *, limit: int = 100, before: int | None = None
+    ) -> Sequence[TurnInfo]:
+        """Return turns of a session that ended, newest first, with the beginnings of their messages.
+
+        With `before`, only those with smaller numbers are returned.
+        """
+
+    async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
+        """Return a turn of a session by its number, if there is one."""
+
+    async def number(self, turn_id: str) -> TurnInfo | None:
+        """Return a turn by its id, with its number in its session."""
 
     async def requests(self, turn_id: str) -> Sequence[StoredRequest]:
         """Return the requests of a turn as they were sent, in their order."""

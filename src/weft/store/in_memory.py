@@ -76,6 +76,10 @@ class InMemoryMessages:
     async def between(self, session_id: str, first: int, last: int) -> list[Message]:
         return list(self._of(session_id)[first - 1 : last])
 
+    async def find_text(self, session_id: str, text: str, *, limit: int = 20) -> list[tuple[int, Message]]:
+        wanted, messages = text.casefold(), enumerate(self._of(session_id), 1)
+        return [(number, one) for number, one in messages if wanted in one.content.casefold()][-limit:]
+
     async def fold(self, session_id: str) -> Fold | None:
         return max(self._folds.get(session_id, ()), key=lambda fold: fold.last, default=None)
 

@@ -13,7 +13,8 @@ class ReceiptItem(Json):
     """One decision: something is shown, or is not.
 
     The history is not listed message by message: a stretch of it is one item, whose `span` has the numbers of
-    its first and last message, counted from 1.
+    its first and last message, counted from 1. `id` names a piece within its source, and `hash` is that of
+    its text.
     """
 
     layer: str
@@ -25,6 +26,8 @@ class ReceiptItem(Json):
     origin: str = "operator"
     zone: str = "session"
     span: tuple[int, ...] = ()
+    id: str = ""
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,11 +63,23 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Json):
+    """One of the pieces that were joined to a section, as a receipt accounts for it."""
+
+    id: str = ""
+    title: str = ""
+    tokens: int = 0
+    hash: str = ""
+    origin: Origin = Origin.OPERATOR
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section(Json):
     """One titled piece of context from one source.
 
     A plain value: equal fields mean equal sections. Where its text is stored is the store's business;
-    how it is written for a given model is the provider's.
+    how it is written for a given model is the provider's. Its `parts` are the pieces that it was joined from.
     """
 
     layer: str
@@ -80,6 +92,8 @@ class Section(Json):
     origin: Origin = Origin.OPERATOR
     why: str = ""
     place: Place = Place.SYSTEM
+    id: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +102,7 @@ class Piece:
 
     The defaults suit a text of which nothing is known: it is imported, and may differ in every turn. `id`
     names the piece within its layer from turn to turn: a fact's key, a block's id, a message's number. A
-    piece without one is known by its text.
+    piece without one is known by its text. `source` is set where a layer shows what another source offers.
     """
 
     text: str
@@ -97,6 +111,8 @@ class Piece:
     why: str = ""
     stability: Stability = Stability.TURN
     origin: Origin = Origin.IMPORT
+    source: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,6 +135,20 @@ class SessionRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnInfo:
+    """A turn of a session, by its number from 1. `first` is the number of its message in the log, or 0."""
+
+    id: str
+    session_id: str
+    number: int
+    state: str
+    at: datetime | None = None
+    error: str = ""
+    first: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTurn:
     """A turn that did not end because its process is gone. `steps` is what it did by then.
 

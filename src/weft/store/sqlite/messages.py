@@ -46,6 +46,14 @@ class SqliteMessages(Repository):
         query = f"select {MESSAGE_COLUMNS} from messages where {where} order by seq"
         return [message_from(row) for row in await self._rows(query, session_id, first, last)]
 
+    async def find_text(self, session_id: str, text: str, *, limit: int = 20) -> list[tuple[int, Message]]:
+        query = (
+            f"select seq, {MESSAGE_COLUMNS} from messages where session_id = ? "
+            "and instr(lower(content), lower(?)) order by seq desc limit ?"
+        )
+        rows = await self._rows(query, session_id, storable(text), limit)
+        return [(seq, message_from(columns)) for seq, *columns in reversed(rows)]
+
     async def fold(self, session_id: str) -> Fold | None:
         query = f"{_FOLDS} and removed_at is null order by last desc limit 1"
         folds = await self._fetch(Fold, query, session_id)

@@ -133,6 +133,7 @@ _REQUESTS_004 = """
 
 def m004_requests(db: apsw.Connection) -> None:
     """Add the requests of turns, and the texts that requests and receipts share."""
+    db.execute("alter table turns add column first integer not null default 0")
     db.execute(_REQUESTS_004)
 
 

@@ -187,6 +187,7 @@ TABLES: tuple[Table, ...] = (
         *names("inbox_id", sql="text"),
         *integers("is_known", sql="integer not null default 0"),
         *integers("seq", sql="integer not null default 0"),
+        *integers("first", sql="integer not null default 0"),
         indexes=(
             "create unique index turns_order on turns(seq)",
             "create index turns_of on turns(session_id, seq)",

@@ -25,7 +25,7 @@ from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
-from weft.types.session import OpenTurn, SideCall
+from weft.types.session import OpenTurn, SideCall, TurnInfo
 
 # Rows are in the order of their time. A few of the oldest are looked at whenever one is added: no save reads
 # them all, since the time of a row stands behind its text, which may be long.
@@ -37,6 +37,13 @@ _TOO_MANY_RESULTS = "delete from results where rowid <= (select max(rowid) from 
 _CALL_COLUMNS = (
     "session_id, kind, provider, model, input_tokens, output_tokens, cached_tokens, written_tokens, error"
 )
+
+
+_INFOS = """select id, session_id, number, state, at, error, first, text from (
+    select id, session_id, row_number() over (order by seq) as number, state, created_at as at,
+        coalesce(error, '') as error, first, substr(coalesce(text, (select content from messages
+            where messages.session_id = turns.session_id and messages.seq = first), ''), 1, 200) as text
+    from turns where session_id = ?1 and state <> 'running')"""
 
 
 class _Ending(NamedTuple):
@@ -160,6 +167,22 @@ class SqliteTurns(Repository):
 
         return await self._read(work)
 
+    async def page(
+        self, session_id: str, *, limit: int = 100, before: int | None = None
+    ) -> builtins.list[TurnInfo]:
+        query = f"{_INFOS} where ?2 is null or number < ?2 order by number desc limit ?3"
+        return await self._fetch(TurnInfo, query, session_id, before, limit)
+
+    async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
+        infos = await self._fetch(TurnInfo, f"{_INFOS} where number = ?2", session_id, number)
+        return next(iter(infos), None)
+
+    async def number(self, turn_id: str) -> TurnInfo | None:
+        session_id = await self.find_session(turn_id)
+        if session_id is None:
+            return None
+        return next(iter(await self._fetch(TurnInfo, f"{_INFOS} where id = ?2", session_id, turn_id)), None)
+
     async def requests(self, turn_id: str) -> builtins.list[StoredRequest]:
         return await self._read(lambda db: read_requests(db, turn_id))
 
@@ -227,15 +250,17 @@ class SqliteTurns(Repository):
             session_id, state, inbox_id = row or ("", "", None)
             if state != "running":
                 raise StoreError(f"The turn {turn_id!r} has ended already: nothing was written twice.")
+            first = 0
             if messages:
                 last = append_messages(db, session_id, messages, prices)
+                first = last - len(messages) + 1
                 if ending.record.step is not None:
-                    save_step(db, session_id, ending.record.step, last - len(messages) + 1)
+                    save_step(db, session_id, ending.record.step, first)
             receipt = None if ending.receipt is None else pack(db, ending.receipt)
             db.execute(
-                "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, "
+                "update turns set state = ?, error = ?, receipt = ?, ended_at = ?, first = ?, "
                 "text = iif(?, null, text) where id = ?",
-                (ending.state, ending.error, receipt, time.time(), bool(messages), turn_id),
+                (ending.state, ending.error, receipt, time.time(), first, bool(messages), turn_id),
             )
             if inbox_id:
                 failed = ending.state == "failed"
