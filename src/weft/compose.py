@@ -40,6 +40,7 @@ from weft.tools.builtin import memory_tools, result_tools
 from weft.tools.facts import fact_tools
 from weft.tools.fetch import fetch_tools
 from weft.tools.files import file_tools
+from weft.tools.history import history_tools
 from weft.tools.mcp import McpTools
 from weft.tools.registry import ToolRegistry
 from weft.tools.tasks import task_tools
@@ -280,6 +281,7 @@ def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]
         "facts": lambda: fact_tools(store.facts),
         "tasks": lambda: task_tools(store.tasks, zone_of, config.tasks),
         "results": lambda: result_tools(store.turns, max_chars=config.tools.max_chars),
+        "history": lambda: history_tools(store.messages),
         "files": lambda: file_tools(config.tools.files, (config.paths.config_file, config.paths.database)),
         "fetch": fetch_tools,
     }

@@ -322,7 +322,10 @@ async def test_an_imported_conversation_that_goes_on_and_a_file_that_a_tool_read
     second = await app.ask("read my note", session="s", caller=OWNER)
 
     places = [wanted.partition("asked by ")[2] for reply in (first, second) for wanted in reply.not_done]
-    assert [place.rpartition(" (")[0] for place in places] == ["imported conversation", "a file"]
+    assert [place.rpartition(" (")[0] for place in places] == [
+        "imported conversation, an earlier message (import)",
+        "a file",
+    ]
     await app.close()
 
 
@@ -359,15 +362,19 @@ async def test_results_of_an_apps_own_tools_count(home: Path) -> None:
     assert answer["weft"]["not_done"][0].startswith("memory_append (label: notes")
 
 
-async def test_the_next_turn_is_free_again() -> None:
+async def test_the_rule_holds_while_the_text_is_in_view_and_ends_when_it_has_left() -> None:
     append = calls(("memory_append", {"label": "notes", "text": "likes tea"}))
-    script: list[str | weft.Reply] = [calls(("look", {})), "seen", append, "ok"]
+    script: list[str | weft.Reply] = [calls(("look", {})), "seen", append, "ok", append, "ok"]
     app = await weft.connect(provider=weft.ScriptedProvider(script), tools=[outside_tool()])
     await app.ask("look", session="s", caller=OWNER)
 
-    reply = await app.ask("I like tea", session="s", caller=OWNER)
+    in_view = await app.ask("I like tea", session="s", caller=OWNER)
+    elsewhere = await app.ask("I like tea", session="another", caller=OWNER)
 
-    assert reply.not_done == ()
+    assert in_view.receipt is not None
+    assert in_view.receipt.outside == ("the MCP server 'shop'",)
+    assert len(in_view.not_done) == 1
+    assert elsewhere.not_done == ()
     await app.close()
 
 
@@ -401,7 +408,9 @@ async def test_text_from_outside_that_comes_back_later_counts_again() -> None:
         words = "what did you say before about the marlin letter?" if at == 2 else "go on"
         reply = await app.ask(words, session="s", caller=OWNER)
         places += [wanted.partition("asked by ")[2].rpartition(" (")[0] for wanted in reply.not_done]
-    assert places == ["the MCP server 'shop'", "conversation (import)", "recall (import)"]
+    shop, search = "the MCP server 'shop'", "conversation (import)"
+    # What was read stays in view, and so does what the assistant said about it.
+    assert places == [shop, f"{shop}, {search}", f"recall (import), {shop}, {search}"]
     await app.close()
 
 

@@ -219,7 +219,7 @@ class Asked:
     calls: list[str] = field(default_factory=list)
 
     async def recall(
-        self, query: str, *, sender: str, session_id: str, limit: int
+        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
     ) -> Sequence[weft.Recalled]:
         self.calls.append(f"recall {query} {sender} {session_id} {limit}")
         return [weft.Recalled(text="The boat is called Marlin.", speaker="User")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,7 +19,7 @@ from weft.memory.base import Store
 from weft.types.escape import one_line, printable
 from weft.types.message import Message
 from weft.types.plural import counted
-from weft.types.session import IMPORTED, Session
+from weft.types.session import IMPORTED, Fold, Session
 from weft.workspace.session_files import SessionFile, read_session, to_chai, to_lines, to_miniclaw
 
 app = typer.Typer(
@@ -114,6 +115,40 @@ def rename(
         await store.sessions.rename((await named_session(store, session)).id, one_line(title))
 
     with_store(work)
+
+
+@app.command()
+def folds(session: Id, as_json: AsJson = False) -> None:
+    """List the summaries that stand for older parts of a conversation, with what they saved and cost."""
+
+    async def work(store: Store) -> list[Fold]:
+        return await store.messages.list_folds((await named_session(store, session)).id)
+
+    rows = with_store(work)
+    if as_json:
+        typer.echo(json.dumps([asdict(fold) for fold in rows], ensure_ascii=False, default=str))
+        return
+    for fold in rows:
+        state = f", opened again {fold.removed_at:%Y-%m-%d %H:%M}" if fold.removed_at else ""
+        cost = f"{fold.input_tokens:,} tokens read, {fold.cached_tokens:,} from the cache"
+        made = f"{fold.at:%Y-%m-%d %H:%M} by {fold.model or 'no model'}" if fold.at else ""
+        say(
+            f"messages 1-{fold.last}: {fold.tokens_before:,} tokens became {fold.tokens_after:,} "
+            f"({made}, {cost}{state})\n  {one_line(fold.text)}"
+        )
+    if not rows:
+        out.print("Nothing of this conversation is folded.")
+
+
+@app.command()
+def unfold(session: Id) -> None:
+    """Open all folds of a conversation again: its messages are shown as far as there is room."""
+
+    async def work(store: Store) -> int:
+        return await store.messages.remove_folds((await named_session(store, session)).id)
+
+    number = with_store(work)
+    out.print(f"Opened {counted(number, 'fold')}." if number else "Nothing of this conversation is folded.")
 
 
 @app.command()

@@ -20,6 +20,7 @@ from weft.types.build import BuildSpec
 from weft.types.context import Context
 from weft.types.epoch import Attachment, Epoch, EpochStep, EpochView, Ledger, Marks
 from weft.types.message import ToolDefinition
+from weft.types.plural import counted
 from weft.types.recipe import HistoryRule
 from weft.types.section import Place
 from weft.types.session import Entry, Tail
@@ -44,15 +45,21 @@ class EpochPlan:
     attachment: Attachment
     marks: Marks
     hidden: frozenset[tuple[str, str]] = frozenset()
+    outside: tuple[str, ...] = ()
+    notice: str = ""
 
     def step(self, context: Context, forgets: int) -> EpochStep:
         """Return what the turn adds to its epoch once its context is rendered."""
         attachment = replace(self.attachment, text=context.turn_text)
+        new = Ledger({item.key: (item, 1) for item in attachment.seen}).outside
         return EpochStep(
             epoch=self.epoch,
             attachments={0: attachment},
             marks=self.marks,
             hidden=self.hidden - {item.key for item in attachment.seen},
+            notice=self.notice,
+            outside=tuple(dict.fromkeys((*self.outside, *new))),
+            outside_before=self.outside,
             forgets=forgets,
         )
 
@@ -131,7 +138,14 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
     if rule.max_messages is not None and len(tail.entries) > rule.max_messages:
         return None
     attachment = attachment_of(frozen, decided)
-    return EpochPlan(plan=decided, epoch=epoch, attachment=attachment, marks=marks, hidden=ledger.hidden)
+    return EpochPlan(
+        plan=decided,
+        epoch=epoch,
+        attachment=attachment,
+        marks=marks,
+        hidden=ledger.hidden,
+        outside=ledger.outside,
+    )
 
 
 def _room(decided: ContextPlan) -> int:
@@ -189,7 +203,33 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
     )
     attachment = Attachment(seen=attached_items(materials, decided))
     hidden = frozenset(item.key for item in epoch.seen if item.hidden)
-    return EpochPlan(plan=decided, epoch=epoch, attachment=attachment, marks=marks, hidden=hidden)
+    return EpochPlan(
+        plan=decided,
+        epoch=epoch,
+        attachment=attachment,
+        marks=marks,
+        hidden=hidden,
+        notice=_notice(epoch, materials),
+    )
+
+
+def _notice(epoch: Epoch, materials: Materials) -> str:
+    """Say which messages are no longer shown word for word from now on, and what stands for them."""
+    fold, standing = materials.fold, sum(item.layer == "standing" for item in epoch.seen)
+    rules = f" {counted(standing, 'standing instruction')} stay word for word." if standing else ""
+    back = " Nothing is lost: `weft sessions unfold` shows them again."
+    if epoch.why.startswith("fold") and fold is not None:
+        return (
+            f"Messages 1-{fold.last} are shown as a summary from now on: {fold.tokens_before:,} tokens "
+            f"became {fold.tokens_after:,}.{rules}{back}"
+        )
+    first = (fold.last if fold else 0) + 1
+    if epoch.why == FULL and epoch.first > first:
+        return (
+            f"Messages {first}-{epoch.first - 1} are not shown to the model from now on: there was no more "
+            f"room, and there is no summary of them yet.{rules} They stay in the log and can be searched."
+        )
+    return ""
 
 
 def _has_too_many(tail: Tail, rule: HistoryRule, *, is_full: bool) -> bool:

@@ -365,6 +365,13 @@ def visible_history(decided: ContextPlan) -> tuple[Message, ...]:
 
 
 def summary_message(fold: Fold) -> Message:
-    """Write a summary as a message. A model wrote it from what others said, so its origin is the agent."""
+    """Write a summary as a message. A model wrote it from what others said, so its origin is the agent.
+
+    What was made from text of strangers stands apart, under the names of its places.
+    """
     text = f"[Summary of messages {fold.first}-{fold.last} of this conversation]\n{fold.text}"
-    return Message(role="user", content=text, origin="agent")
+    if fold.outside_text:
+        text += f"\n\n[From text of strangers: {', '.join(fold.outside)}]\n{fold.outside_text}"
+    return Message(
+        role="user", content=text, origin="agent", outside=fold.outside if fold.outside_text else ()
+    )

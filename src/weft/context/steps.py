@@ -28,7 +28,12 @@ class _Room:
 
 
 def with_steps(
-    context: Context, steps: Sequence[Message], *, cuttable: bool = True, send: bool = False
+    context: Context,
+    steps: Sequence[Message],
+    *,
+    cuttable: bool = True,
+    send: bool = False,
+    sent: Sequence[Message] = (),
 ) -> Context:
     """Add what the turn did so far to its context.
 
@@ -36,12 +41,20 @@ def with_steps(
     steps are shortened, and at last those of the newest, the longest first. The calls themselves stay: they
     were made. The summary of folded messages stays too.
 
+    In an epoch the request must go on as it began. The first steps are shown as they were `sent`, and only
+    the results of the newest round are shortened. If that is not enough, the epoch ends here.
+
     Raises:
         BudgetExceeded: it is too much all the same, and `send` is false.
     """
     receipt = context.receipt
     if receipt is None or not receipt.limit:
         return replace(context, steps=tuple(steps))
+    if context.step is not None:
+        grown_in_epoch = _in_epoch(context, receipt, (*sent, *steps[len(sent) :]), len(sent))
+        if grown_in_epoch is not None:
+            return grown_in_epoch
+        context = replace(context, step=None)
     room = _Room(counter(receipt.counter), receipt.total_tokens - receipt.limit)
     full_price = room.price(*steps)
     room.over += full_price
@@ -59,8 +72,20 @@ def with_steps(
     return _accounted(grown, receipt, room, cut=full_price - room.price(*visible))
 
 
+def _in_epoch(context: Context, receipt: Receipt, steps: Sequence[Message], sent: int) -> Context | None:
+    """Add steps behind those that were sent. Returns None if the newest cannot be shortened enough."""
+    room = _Room(counter(receipt.counter), receipt.total_tokens - receipt.limit)
+    full_price = room.price(*steps)
+    room.over += full_price
+    visible = (*steps[:sent], *_shortened(steps[sent:], room)) if room.over > 0 else tuple(steps)
+    if room.over > 0:
+        return None
+    cut = full_price - room.price(*visible)
+    return _accounted(replace(context, steps=visible), receipt, room, cut=cut)
+
+
 def _is_summary(item: ReceiptItem) -> bool:
-    return item.layer == "history" and item.kept and item.origin == "agent"
+    return item.layer == "history" and item.kept and item.title.startswith("summary")
 
 
 def _cut(history: tuple[Message, ...], room: _Room) -> tuple[Message, ...]:

@@ -12,6 +12,7 @@ from weft.turn.run import Turn
 from weft.types.reply import Reply
 
 _log = logging.getLogger(__name__)
+FOLDING = "The conversation is long: its older part is being summarized in the background."
 _CLOSE_SECONDS = 30.0
 """How long a program that ends waits for the folds that run."""
 

@@ -1,4 +1,4 @@
-"""Recall: the few lines of a person's other conversations that bear on a message."""
+"""Recall: the few lines of a person's conversations that bear on a message, and are not in view."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from weft.offload import offloaded
 from weft.recall.rank import Index
 from weft.spans import begin
-from weft.store.base import SearchIndex
+from weft.store.base import Scope, SearchIndex
 from weft.types.escape import without_fenced
 from weft.types.search import Candidate, Recalled, SearchContentType
+from weft.types.section import OUTSIDE
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _MANY = 8
@@ -24,11 +25,12 @@ class ConversationRecall:
     def __init__(self, index: SearchIndex) -> None:
         self._index = index
 
-    async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
+    async def recall(
+        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+    ) -> Sequence[Recalled]:
+        scope = Scope(owner=sender, without_session=session_id, view_from=view_from)
         with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
-            candidates = await self._index.lines(
-                query, sender=sender, without_session=session_id, limit=limit * _MANY
-            )
+            candidates = await self._index.lines(query, scope, limit=limit * _MANY)
             size = sum(len(candidate.content) for candidate in candidates)
             hits = await offloaded(size, _best, query, candidates, limit)
             span.set({"gen_ai.memory.record.count": len(hits)})
@@ -54,6 +56,11 @@ def _best(query: str, candidates: Sequence[Candidate], limit: int) -> list[Recal
 
 
 def _origin(line: Candidate) -> str:
-    """Return who wrote a line. A file that came with a message stands in a fence, and is an import."""
+    """Return who wrote a line. A file that came with a message stands in a fence, and is an import.
+
+    So is what the assistant said from text of strangers.
+    """
+    if line.outside and line.origin not in OUTSIDE:
+        return "import"
     has_file = line.origin == "user" and without_fenced(line.content) != line.content
     return "import" if has_file else line.origin or "user"

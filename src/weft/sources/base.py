@@ -11,11 +11,13 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
+from weft.errors import StoreError
 from weft.store.backend import ContextStore
 from weft.store.base import Activity, Blocks, MessageLog
 from weft.tokens import Counter, counter
 from weft.types.build import BuildSpec
 from weft.types.context import ContextNeeds
+from weft.types.epoch import EpochView
 from weft.types.escape import one_line, printable
 from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.person import OWNER_NAME, person_of
@@ -115,6 +117,13 @@ class BuildRequest(BuildSpec):
         if self.recipe.stability != "epoch" or self.store is None or not self.session_id:
             return False
         return self.store.epochs is not None and self.messages is self.store.messages
+
+    @cached_property
+    def epoch_view(self) -> Awaitable[EpochView]:
+        """The running epoch of the session, read once for the history and for all layers that want it."""
+        if self.store is None or self.store.epochs is None:
+            raise StoreError("There is no store with epochs: check `has_epochs` first.")
+        return asyncio.ensure_future(self.store.epochs.view(self.session_id))
 
     @property
     def sender(self) -> str:

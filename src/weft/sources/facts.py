@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
@@ -17,8 +18,12 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
     facts = sorted(await request.store.facts.list(request.sender), key=lambda fact: fact.key)
     texts = [(f"- {one_line(fact.key)}: {one_line(fact.value)}", fact.key) for fact in facts]
     ids = [_id(facts, at) for at in range(len(facts))]
+    offered = pieces(texts, why="known about this person", origin=Origin.USER, ids=ids)
     return Offer(
-        pieces=pieces(texts, why="known about this person", origin=Origin.USER, ids=ids),
+        pieces=tuple(
+            replace(piece, origin=Origin.IMPORT) if fact.asked_by else piece
+            for piece, fact in zip(offered, facts, strict=True)
+        ),
         existing=frozenset(ids),
     )
 

@@ -1,4 +1,4 @@
-"""Lines of the person's other conversations that bear on the message."""
+"""Lines of the person's conversations that bear on the message and are not in view."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.search import Recalled
-from weft.types.section import OUTSIDE, Offer, Origin, Stability
+from weft.types.section import Offer, Origin, Stability, least_trusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,13 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
     """Offer the best few lines. Nothing is looked up if the message does not need it."""
     if request.store is None or not request.needs.recall or not request.sender:
         return Offer()
+    epoch = (await request.epoch_view).epoch if request.has_epochs else None
     hits = await request.store.recall.recall(
-        request.message, sender=request.sender, session_id=request.session_id, limit=options.limit
+        request.message,
+        sender=request.sender,
+        session_id=request.session_id,
+        limit=options.limit,
+        view_from=epoch.first if epoch else 0,
     )
     texts = [
         (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text[:200])[:40]}")
@@ -36,7 +41,7 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
     )
     return Offer(
         pieces=tuple(
-            replace(piece, origin=Origin(hit.origin)) if hit.origin in OUTSIDE else piece
+            replace(piece, origin=least_trusted((hit.origin,)))
             for piece, hit in zip(offered, hits, strict=True)
         )
     )

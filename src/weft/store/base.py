@@ -27,11 +27,15 @@ from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose items a search covers: those of an agent or a sender, with blocks shared with it, or all."""
+    """Whose items a search covers: those of an agent or a sender, with blocks shared with it, or all.
+
+    Of the session `without_session` only the messages before the number `view_from` are covered.
+    """
 
     owner: str = ""
     everyone: bool = False
     without_session: str = ""
+    view_from: int = 0
 
 
 class MessageLog(Protocol):
@@ -285,8 +289,14 @@ class Turns(Protocol):
 
 
 class Recall(Protocol):
-    async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
-        """Return lines of the sender's other conversations that bear on the query, best first."""
+    async def recall(
+        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+    ) -> Sequence[Recalled]:
+        """Return lines of the sender's conversations that bear on the query, best first.
+
+        Of the session `session_id`, only messages before the number `view_from` are returned: the model sees
+        the others.
+        """
 
 
 class Blocks(Protocol):
@@ -321,8 +331,8 @@ class SearchIndex(Protocol):
     ) -> Sequence[Candidate]:
         """Return the best matches, best first; nothing if the query has no words."""
 
-    async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
-        """Return lines of a sender's other conversations."""
+    async def lines(self, query: str, scope: Scope, *, limit: int) -> list[Candidate]:
+        """Return lines of conversations within a scope."""
 
 
 class VectorIndex(Protocol):

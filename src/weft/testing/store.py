@@ -66,7 +66,9 @@ class InMemoryRecall:
 
     by_sender: Mapping[str, Sequence[Recalled]] = field(default_factory=dict)
 
-    async def recall(self, query: str, *, sender: str, session_id: str, limit: int) -> Sequence[Recalled]:
+    async def recall(
+        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+    ) -> Sequence[Recalled]:
         return self.by_sender.get(sender, ())[:limit]
 
 

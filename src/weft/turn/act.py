@@ -134,7 +134,14 @@ class ToolRunner:
             tool_name=call.name,
             timestamp=outcome.at,
             origin="tool" if tool is None else tool.origin,
+            outside=tuple(filter(None, (_stranger(tool),))),
         )
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The places of text of strangers that this exchange has read: not those that were in view before."""
+        known = self._caller.outside_before
+        return tuple(place for place in self._caller.outside if place not in known)
 
     @property
     def changes(self) -> Sequence[str]:

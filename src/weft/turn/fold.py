@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from weft.context.outside import is_from_outside, places_of
 from weft.context.window import is_complete, open_window
 from weft.errors import ProviderError
 from weft.providers.base import Provider
@@ -20,7 +21,6 @@ from weft.types.context import Context
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
-from weft.types.section import OUTSIDE
 from weft.types.session import Fold, Summarizer, Tail
 
 _MOST_CHUNKS = 10
@@ -125,15 +125,14 @@ def fold_context(before: str, lines: str, model: str = "") -> Context:
     return Context(system_prompt=_TASK, current_message="\n\n".join(parts), model=model or None)
 
 
-def is_from_outside(exchange: Sequence[Message]) -> bool:
+def has_outside(exchange: Sequence[Message]) -> bool:
     """Check whether an exchange has text of strangers in it."""
-    return any(message.origin in OUTSIDE for message in exchange)
+    return any(map(is_from_outside, exchange))
 
 
 def outside_places(messages: Sequence[Message]) -> tuple[str, ...]:
     """Name where the text of strangers in messages comes from."""
-    strangers = [message for message in messages if message.origin in OUTSIDE]
-    return tuple(dict.fromkeys(message.tool_name or message.origin for message in strangers))
+    return tuple(dict.fromkeys(place for message in messages for place in places_of(message)))
 
 
 def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) -> str:
@@ -143,14 +142,19 @@ def transcript(messages: Sequence[Message], *, max_tokens: int | None = None) ->
     """
     lines = []
     for message in messages:
-        speaker = {"user": "User", "assistant": "Assistant"}.get(
-            message.role, message.tool_name or message.role
-        )
+        speaker = _speaker(message)
         calls = "".join(f" [called {call.name} {dict(call.arguments)}]" for call in message.tool_calls)
         lines.append(f"{speaker}: {' '.join(message.content.split())}{calls}")
     if max_tokens is not None and sum(map(count, lines)) > max_tokens:
         lines = [_within(line, max_tokens // len(lines)) for line in lines]
     return "\n".join(lines)
+
+
+def _speaker(message: Message) -> str:
+    """Return who says a line of a transcript. Only a person's own message is the user's."""
+    if message.role == "user" and message.origin != "user":
+        return f"{message.origin.capitalize()} (not the user)"
+    return {"user": "User", "assistant": "Assistant"}.get(message.role, message.tool_name or message.role)
 
 
 def _within(text: str, max_tokens: int | None) -> str:

@@ -22,7 +22,7 @@ from weft.turn.fold import (
     FOLD_TASK,
     exchanges_of,
     fold_context,
-    is_from_outside,
+    has_outside,
     outside_places,
     shortened,
     transcript,
@@ -165,12 +165,12 @@ class _Summary:
         first = before.last + 1 if before else 1
         messages = await folding.store.messages.between(folding.session_id, first, self._last)
         exchanges = exchanges_of(messages)
-        theirs = [message for one in exchanges if is_from_outside(one) for message in one]
-        own = [message for one in exchanges if not is_from_outside(one) for message in one]
-        has_outside = bool(theirs) or bool(before and before.outside)
+        theirs = [message for one in exchanges if has_outside(one) for message in one]
+        own = [message for one in exchanges if not has_outside(one) for message in one]
+        is_mixed = bool(theirs) or bool(before and before.outside)
         text = before.text if before else ""
         if own:
-            text = await self._own(text, own, plain=has_outside)
+            text = await self._own(text, own, plain=is_mixed)
         outside_text = before.outside_text if before else ""
         if theirs:
             outside_text = await self._plain(outside_text, theirs)

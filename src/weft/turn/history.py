@@ -71,10 +71,9 @@ async def read_epoch(request: BuildRequest) -> History:
 
     Without one, the messages behind the newest summary are read.
     """
-    log, epochs = request.messages, request.store.epochs if request.store is not None else None
-    if log is None or epochs is None:
+    if request.messages is None:
         return History()
-    view, folds = await asyncio.gather(epochs.view(request.session_id), log.list_folds(request.session_id))
+    view, folds = await asyncio.gather(request.epoch_view, request.messages.list_folds(request.session_id))
     current = [fold for fold in folds if fold.removed_at is None]
     epoch = view.epoch
     if epoch is not None:

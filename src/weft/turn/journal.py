@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from weft.store.base import Turns
-from weft.types.epoch import EpochStep
+from weft.types.epoch import Attachment, EpochStep
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.reply import Reply
@@ -34,7 +34,7 @@ class Journal:
 
     `unfinished` holds the pieces of an answer that is not a step yet. The log already has the first `logged`
     messages of the exchange. `epoch` is what the turn adds to the epoch of its session, and `requests` are
-    those that it has sent.
+    those that it has sent. `sent_steps` are the steps as the last of them showed them.
     """
 
     request: TurnRequest
@@ -47,6 +47,7 @@ class Journal:
     is_open: bool = False
     epoch: EpochStep | None = None
     requests: list[SentRequest] = field(default_factory=list)
+    sent_steps: tuple[Message, ...] = ()
 
     @property
     def exchange(self) -> tuple[Message, ...]:
@@ -55,13 +56,28 @@ class Journal:
 
     @property
     def record(self) -> TurnRecord:
-        return TurnRecord(step=self.epoch, requests=tuple(self.requests))
+        """The requests, and the step of the epoch with the results that were shortened to be sent."""
+        step = self.epoch
+        if step is not None:
+            whole = (*self.request.steps, *self.steps)
+            shortened = {
+                at: Attachment(content=sent.content)
+                for at, (step_, sent) in enumerate(zip(whole, self.sent_steps, strict=False), 1)
+                if sent.content != step_.content
+            }
+            step = replace(step, attachments={**step.attachments, **shortened})
+        return TurnRecord(step=step, requests=tuple(self.requests))
 
     async def begin(self) -> None:
         """Store the message before anything is done with it."""
         request, now = self.request, datetime.now(UTC)
         self.message = Message(
-            role="user", content=request.text, timestamp=now, origin=request.origin, parts=request.parts
+            role="user",
+            content=request.text,
+            timestamp=now,
+            origin=request.origin,
+            parts=request.parts,
+            outside=request.outside,
         )
         if self.turns is not None:
             begun = self.turns.begin(
@@ -88,7 +104,10 @@ class Journal:
         """Make messages that came meanwhile a part of this turn. Its reply answers them too."""
         if requests:
             now = datetime.now(UTC)
-            messages = [Message(role="user", content=each.text, timestamp=now) for each in requests]
+            messages = [
+                Message(role="user", content=each.text, timestamp=now, outside=each.outside)
+                for each in requests
+            ]
             self.steps += messages
             if self.turns is not None:
                 inbox_ids = [each.inbox_id for each in requests if each.inbox_id]
@@ -135,8 +154,11 @@ class Journal:
         return reply if self.request.origin == "user" else f"{self.message.content}\n\n{reply}"
 
 
-def assistant_message(reply: Reply) -> Message:
-    """Return a reply as the message that goes into the history."""
+def assistant_message(reply: Reply, outside: tuple[str, ...] = ()) -> Message:
+    """Return a reply as the message that goes into the history.
+
+    `outside` names the text of strangers that its exchange has read.
+    """
     return Message(
         role="assistant",
         content=reply.text,
@@ -144,6 +166,7 @@ def assistant_message(reply: Reply) -> Message:
         timestamp=datetime.now(UTC),
         origin="agent",
         provider_data=reply.provider_data,
+        outside=outside,
     )
 
 

@@ -92,13 +92,17 @@ async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Mes
 
 
 def _spoken(messages: Sequence[Message]) -> str:
-    """Write a transcript of what the two sides said: no calls, no results, no files, no notes of ours."""
+    """Write a transcript of what the two sides said: no calls, no results, no files, no notes of ours.
+
+    What the assistant said from text of strangers is left out too.
+    """
     return transcript(
         [
             replace(message, content=content, tool_calls=())
             for message in messages
             if message.role in ("user", "assistant")
             and message.origin in ("user", "agent")
+            and not (message.role == "assistant" and message.outside)
             and (content := without_fenced(message.content)).strip()
         ]
     )

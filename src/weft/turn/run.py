@@ -13,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from weft.context.outside import copied_from, in_view, places_of, seen_before
 from weft.context.receipt import settle
 from weft.context.steps import with_steps
 from weft.errors import EmptyMessage, ProviderError, RequestTooLong
@@ -33,7 +34,7 @@ from weft.types.recipe import Recipe
 from weft.types.reply import Done, Event, Reply, TextDelta, ToolStarted, TurnStarted
 from weft.types.request import TurnRequest
 from weft.types.rules import ToolRule
-from weft.types.section import OUTSIDE, Stability
+from weft.types.section import OUTSIDE
 
 _log = logging.getLogger(__name__)
 
@@ -160,7 +161,7 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
         ours = runner.ours(calls)
         if not ours or runner.exhausted:
             break
-        await journal.step(assistant_message(replies[-1]))
+        await journal.step(assistant_message(replies[-1], runner.outside))
         try:
             async with aclosing(runner.act(ours)) as acts:
                 async for event in acts:
@@ -180,7 +181,8 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
     receipt = _receipt(turn, first, context, runner, replies)
     is_step = len(replies) == runner.rounds
     trace.answered(reply)
-    message = None if is_step else assistant_message(reply)
+    outside = (*runner.outside, *copied_from(reply.text, first.history))
+    message = None if is_step else assistant_message(reply, tuple(dict.fromkeys(outside)))
     await journal.finish(message, receipt, reply=reply.text_with_notice)
     yield Done(replace(reply, receipt=receipt))
 
@@ -210,6 +212,7 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
             origin=turn.request.origin,
             words=turn.request.own_words,
             outside=_outside(turn.request, context),
+            outside_before=seen_before(context),
             read_outside=[],
             read_skills=skills_read(context.history),
         ),
@@ -219,21 +222,22 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
 
 
 def _outside(request: TurnRequest, context: Context) -> tuple[str, ...]:
-    """Return where text of strangers in a turn comes from: its message, files, results, what goes with it."""
-    shown = [section for section in context.sections if section.stability == Stability.TURN]
-    results = [
-        f"the result of {step.tool_name or 'a tool'}" for step in request.steps if step.origin in OUTSIDE
-    ]
+    """Return where text of strangers in a turn comes from: its message, results, and all that is in view."""
+    results = [place for step in request.steps for place in places_of(step)]
     is_named = bool(request.outside) or request.origin not in OUTSIDE
     own = () if is_named else (request.origin,)
-    attached = [f"{section.source} ({section.origin})" for section in shown if section.origin in OUTSIDE]
-    return tuple(dict.fromkeys((*request.outside, *own, *results, *attached)))
+    return tuple(dict.fromkeys((*request.outside, *own, *results, *in_view(context))))
 
 
 def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:
     """Return the request of the next round, cut as the recipe says where it is too large."""
     cuttable, send = recipe.history.strategy != "none", recipe.overflow == "send"
-    return with_steps(first, (*journal.request.steps, *journal.steps), cuttable=cuttable, send=send)
+    steps = (*journal.request.steps, *journal.steps)
+    grown = with_steps(first, steps, cuttable=cuttable, send=send, sent=journal.sent_steps)
+    journal.sent_steps = grown.steps
+    if grown.step is None:
+        journal.epoch = None  # the history was cut, so the next request cannot begin with this one
+    return grown
 
 
 async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
@@ -253,7 +257,10 @@ async def prepare(turn: Turn, offered: Offered | None = None) -> Context:
     if context.receipt is None:
         return context
     warnings = (*context.receipt.warnings, *notes)
-    receipt = replace(context.receipt, provider_reason=turn.provider_reason, warnings=warnings)
+    outside = _outside(turn.request, context)
+    receipt = replace(
+        context.receipt, provider_reason=turn.provider_reason, warnings=warnings, outside=outside
+    )
     _report(model, turn.provider_reason)
     return replace(context, receipt=receipt)
 
@@ -295,6 +302,8 @@ def _reply(runner: ToolRunner, last: Reply, journal: Journal) -> Reply:
     changes = tuple(dict.fromkeys(runner.changes))
     not_done = tuple(dict.fromkeys(runner.not_done))
     reply = replace(last, turn_id=journal.turn_id, session_id=session_id, changes=changes, not_done=not_done)
+    if journal.epoch is not None and journal.epoch.notice:
+        reply = replace(reply, folds=(journal.epoch.notice,))
     if runner.ended:
         return replace(reply, text=last.text or runner.ending, tool_calls=())
     if theirs := runner.theirs(last.tool_calls):

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from weft.types.codec import Json
 from weft.types.message import ToolDefinition
-from weft.types.section import Section
+from weft.types.section import OUTSIDE, Section
 
 
 def digest_of(text: str) -> str:
@@ -103,6 +103,12 @@ class Ledger:
         return entry[0] if entry else None
 
     @property
+    def outside(self) -> tuple[str, ...]:
+        """Where text of strangers comes from that was attached."""
+        items = [item for item, number in self.items.values() if number and item.origin in OUTSIDE]
+        return tuple(dict.fromkeys(f"{item.layer} ({item.origin})" for item in items))
+
+    @property
     def hidden(self) -> frozenset[tuple[str, str]]:
         """What had no room when the epoch began, and was not attached since."""
         return frozenset(key for key, (item, _) in self.items.items() if item.hidden)
@@ -124,14 +130,19 @@ class EpochStep:
     """What a turn adds to its epoch: the attachments of its messages, by their place in the exchange.
 
     An epoch without an id begins with this turn. `hidden` names what had no room when it began, by layer and
-    id. `forgets` is how often something had been taken out of memory
-    when the turn read it: if that happens again before the turn ends, its epoch ends with it.
+    id. `notice` tells the person what is no longer shown word for word. `outside` names the text of strangers
+    that is attached to messages in view, `outside_before` that of earlier messages alone. `forgets` is how
+    often something had been taken out of memory when the turn read it: if that happens again before the turn
+    ends, its epoch ends with it.
     """
 
     epoch: Epoch
     attachments: Mapping[int, Attachment] = field(default_factory=dict)
     marks: Marks = Marks(high=0, low=0)
     hidden: frozenset[tuple[str, str]] = frozenset()
+    notice: str = ""
+    outside: tuple[str, ...] = ()
+    outside_before: tuple[str, ...] = ()
     forgets: int = 0
 
 

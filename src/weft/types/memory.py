@@ -11,12 +11,16 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One fact about a person. A fact that has ended was replaced or forgotten."""
+    """One fact about a person. A fact that has ended was replaced or forgotten.
+
+    `asked_by` names the text of strangers that may be behind it.
+    """
 
     key: str
     value: str
     created_at: datetime | None = None
     ended_at: datetime | None = None
+    asked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ class Message(Json):
     The same value serves every system: a user's line, a reply with calls, a tool's result. `role` is any
     text; what becomes of an unknown one is the recipe's business. `provider_data` holds opaque signed
     matter that only the model it came from may see again. `attached` is text of ours that was sent in front
-    of the content, and is sent there again for as long as the epoch lasts.
+    of the content, and is sent there again for as long as the epoch lasts. `outside` names the places from
+    which text of strangers in it comes, whoever wrote the rest.
     """
 
     role: str
@@ -39,11 +40,12 @@ class Message(Json):
     parts: tuple[Mapping[str, Any], ...] = ()
     provider_data: Mapping[str, Any] = field(default_factory=dict)
     attached: str = ""
+    outside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.timestamp, str):
             object.__setattr__(self, "timestamp", datetime.fromisoformat(self.timestamp))
-        for name in ("tool_calls", "parts"):
+        for name in ("tool_calls", "parts", "outside"):
             if not isinstance(getattr(self, name), tuple):
                 object.__setattr__(self, name, tuple(getattr(self, name)))
 

@@ -48,7 +48,7 @@ class Receipt(Json):
     message, without those that classified it or folded the history. `ratio` is the number of the model's
     tokens that one of ours was. `window` is what the model reads, in its own tokens. `epoch` is the number of
     the epoch, and `epoch_why` why it began if it began with this request. Its history is folded above
-    `fold_at` tokens, down to `fold_to`.
+    `fold_at` tokens, down to `fold_to`. `outside` names the places of text of strangers that is in view.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -70,6 +70,7 @@ class Receipt(Json):
     epoch_why: str = ""
     fold_at: int = 0
     fold_to: int = 0
+    outside: tuple[str, ...] = ()
 
     @property
     def total_tokens(self) -> int:

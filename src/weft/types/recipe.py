@@ -92,7 +92,7 @@ class HistoryRule(Json):
 class ToolsRule(Json):
     """The rule for which of Weft's own tools are offered, and how many rounds of calls a turn has."""
 
-    builtin: tuple[Literal["memory", "facts", "tasks", "results"], ...] = ()
+    builtin: tuple[Literal["memory", "facts", "tasks", "results", "history"], ...] = ()
     max_rounds: int = 25
 
 

@@ -18,7 +18,8 @@ class Reply(Json):
     `notes` says what was repaired in the request so that the provider takes it. `changes` are the changes of
     memory in this turn, each in a few words for the person, and `not_done` what the model wanted to do and
     was not allowed to without them. `turn_id` and `session_id` name the stored turn
-    and its session; a command has a session and no turn.
+    and its session; a command has a session and no turn. `folds` says what of the conversation is no longer
+    shown word for word, or is about to be.
     """
 
     text: str = ""
@@ -33,14 +34,16 @@ class Reply(Json):
     not_done: tuple[str, ...] = ()
     turn_id: str = ""
     session_id: str = ""
+    folds: tuple[str, ...] = ()
 
     @property
     def notice(self) -> str:
-        """Lines for the person: the changes of memory, and what was not done without them."""
+        """Lines for the person: changes of memory, what was not done without them, and folds."""
         lines = [f"Not done: needs you: {wanted}" for wanted in self.not_done]
         if self.changes:
             line, what = "; ".join(self.changes), "it" if len(self.changes) == 1 else "the last"
             lines.insert(0, f"{line[:1].upper()}{line[1:]} (/undo takes {what} back)")
+        lines += self.folds
         return "\n".join(lines)
 
     @property

@@ -62,6 +62,7 @@ class Candidate:
     at: datetime | None = None
     speaker: str = ""
     origin: str = ""
+    outside: tuple[str, ...] | None = None
     session_id: str = ""
 
 

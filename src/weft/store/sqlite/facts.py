@@ -15,7 +15,7 @@ from weft.store.sqlite.identity import PERSON
 from weft.store.sqlite.rows import next_seq, storable
 from weft.types.memory import Fact
 
-_FACTS = f"select key, value, created_at, ended_at from facts where person = {PERSON}"
+_FACTS = f"select key, value, created_at, ended_at, asked_by from facts where person = {PERSON}"
 
 
 class SqliteFacts(Repository):

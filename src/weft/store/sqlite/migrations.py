@@ -112,6 +112,7 @@ _EPOCHS_003 = """
 
 def m003_epochs(db: apsw.Connection) -> None:
     """Add epochs with their attachments, calls beside the answers, and what a fold covers and cost."""
+    db.execute("alter table messages add column outside text")
     for column in _FOLDS_003:
         db.execute(f"alter table folds add column {column}")
     db.execute(_EPOCHS_003)

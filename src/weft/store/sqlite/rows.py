@@ -20,7 +20,7 @@ from weft.types.codec import dump_json, from_dict, to_dict
 from weft.types.message import Message, ToolCall
 
 MESSAGE_COLUMNS = (
-    "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data"
+    "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data, outside"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 T = TypeVar("T")
@@ -127,13 +127,14 @@ def message_columns(message: Message) -> tuple[Any, ...]:
         storable(message.origin),
         _json(list(message.parts)),
         _json(dict(message.provider_data)),
+        _json(list(message.outside)),
     )
 
 
 def message_from(row: Sequence[Any]) -> Message:
     """Build a message from the values of MESSAGE_COLUMNS."""
-    role, content, calls, call_id, tool_name, timestamp, origin, parts, data = row
-    if not (calls or call_id or tool_name or timestamp or parts or data):
+    role, content, calls, call_id, tool_name, timestamp, origin, parts, data, outside = row
+    if not (calls or call_id or tool_name or timestamp or parts or data or outside):
         return Message(role=role, content=content, origin=origin)
     return Message(
         role=role,
@@ -145,6 +146,7 @@ def message_from(row: Sequence[Any]) -> Message:
         origin=origin,
         parts=tuple(_parsed(parts) or ()),
         provider_data=_parsed(data) or {},
+        outside=tuple(_parsed(outside) or ()),
     )
 
 

@@ -31,12 +31,15 @@ ITEM = f"""items.source, items.ref as id, coalesce({TEXT}, '') as content, items
         select role from messages where items.source = 'message' and id = cast(items.ref as integer)
     ), '') as speaker, coalesce((
         select origin from messages where items.source = 'message' and id = cast(items.ref as integer)
-    ), '') as origin"""
+    ), '') as origin, (
+        select outside from messages where items.source = 'message' and id = cast(items.ref as integer)
+    ) as outside"""
 MAY_FIND = """items.source in (select value from json_each(:sources))
     and (:everyone or items.agent_id in (select value from json_each(:owners))
         or items.sender in (select value from json_each(:owners)) or items.source = 'block'
         and items.ref in (select block_id from block_shares where agent_id = :owner))
-    and (:without_session = '' or items.session_id <> :without_session)"""
+    and (:without_session = '' or items.session_id <> :without_session or :view_from > 1
+        and (select seq from messages where id = cast(items.ref as integer)) < :view_from)"""
 
 
 # Not `order by rank`, which took twice as long.
@@ -66,8 +69,7 @@ class SqliteSearch(Repository):
 
         return await self._read(work)
 
-    async def lines(self, query: str, *, sender: str, without_session: str, limit: int) -> list[Candidate]:
-        scope = Scope(owner=sender, without_session=without_session)
+    async def lines(self, query: str, scope: Scope, *, limit: int) -> list[Candidate]:
         return await self.candidates(query, scope, sources=(SearchContentType.MESSAGES,), limit=limit)
 
 
@@ -121,6 +123,7 @@ def scope_values(db: apsw.Connection, scope: Scope, sources: Sequence[SearchCont
         "owner": scope.owner,
         "owners": json.dumps(search_owners(db, scope.owner)),
         "without_session": scope.without_session,
+        "view_from": scope.view_from,
     }
 
 

@@ -8,6 +8,7 @@ import time
 import apsw
 
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.identity import same_person
 from weft.store.sqlite.rows import fetch, storable
 from weft.types.memory import Summary
@@ -33,4 +34,11 @@ class SqliteSummaries(Repository):
         return await self._read(work)
 
     async def delete(self, summary_id: int) -> bool:
-        return await self._execute("delete from summaries where id = ?", summary_id) > 0
+        def work(db: apsw.Connection) -> bool:
+            db.execute("delete from summaries where id = ?", (summary_id,))
+            existed = db.changes() > 0
+            if existed:
+                forget_epochs(db, "forget")
+            return existed
+
+        return await self._write(work)

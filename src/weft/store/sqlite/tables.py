@@ -58,6 +58,7 @@ TABLES: tuple[Table, ...] = (
         Column("provider_data", "text", Holds.JSON),
         *integers("tokens", "chars", "sum_tokens", "sum_chars4", "sum_chars5"),
         *times("created_at"),
+        Column("outside", "text", Holds.NAMES),
         constraints=("unique (session_id, seq)",),
     ),
     # --- people

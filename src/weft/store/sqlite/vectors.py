@@ -82,7 +82,9 @@ class SqliteVectors(Repository):
                 **scope_values(db, scope, sources),
                 "vector": vector,
                 "owner_keys": json.dumps([_key(name) for name in search_owners(db, scope.owner)]),
-                "session_key": _key(scope.without_session) if scope.without_session else None,
+                "session_key": _key(scope.without_session)
+                if scope.without_session and not scope.view_from
+                else None,
                 "looks": limit * OVERSAMPLE,
                 "also": json.dumps([(candidate.source.value, candidate.id) for candidate in also]),
             }
