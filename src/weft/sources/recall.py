@@ -14,6 +14,8 @@ from weft.types.section import Offer, Origin, Stability, least_trusted
 class RecallOptions(Options):
     limit: int = 5
     max_chars: int = 200
+    least: float = 0.0
+    """The lowest score of a line, relative to that of the best one."""
 
 
 async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
@@ -28,6 +30,8 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         limit=options.limit,
         view_from=epoch.first if epoch else 0,
     )
+    best = max((hit.score for hit in hits), default=0.0)
+    hits = [hit for hit in hits if hit.score >= best * options.least]
     texts = [
         (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text[:200])[:40]}")
         for hit in hits
