@@ -77,6 +77,10 @@ class ModelInfo(Json):
     `window_from` says who names the window: the settings, a table, the server, or nobody, so that it is
     assumed. `note` is a sentence about the window for the receipt. A model that does not call tools is not
     told of any, and one that takes no pictures gets none.
+
+    Its cache keeps the beginning of a request for `cache_seconds` after its last use (0: not known), unless
+    that has fewer than `cache_min` tokens. `cache_read` and `cache_write` are the prices of a token that is
+    read from it and of one that is written to it, where a plain one costs 1.
     """
 
     id: str = ""
@@ -88,6 +92,10 @@ class ModelInfo(Json):
     window_from: str = ""
     note: str = ""
     address: str = ""
+    cache_seconds: int = 0
+    cache_read: float = 1.0
+    cache_write: float = 1.0
+    cache_min: int = 0
 
     @property
     def is_assumed(self) -> bool:

@@ -10,7 +10,7 @@ from weft.types.reply import Reply
 from weft.types.template_tokens import data_without_template_tokens
 from weft.wire.check import Check, has_text
 from weft.wire.openai import call_from
-from weft.wire.vendor import Assembler, Rule, Vendor, WireRequest, picture, text_of, usage_of
+from weft.wire.vendor import Assembler, Model, Rule, Vendor, WireRequest, picture, text_of, usage_of
 
 _ROLES = ("system", "user", "assistant", "tool")
 _STOPS = {"stop": "end", "length": "max_tokens"}
@@ -126,6 +126,8 @@ OLLAMA = Vendor(
     tells_windows=True,
     streams_lines=True,
     default_model="llama3.2",
+    # A model stays loaded for five minutes, and with it what it has read.
+    unknown=Model(start="", cache_seconds=300, cache_read=0.1, ratio=1.2),
     rule=Rule(system_inside=True),
     to_wire=_to_wire,
     from_wire=_from_wire,

@@ -35,6 +35,8 @@ def _to_wire(request: WireRequest) -> dict[str, Any]:
         ]
     if request.max_output_tokens:
         payload["max_output_tokens"] = request.max_output_tokens
+    if request.cache_key:
+        payload["prompt_cache_key"] = request.cache_key
     payload |= {"store": False, "include": ["reasoning.encrypted_content"]}
     return payload | ({"stream": True} if request.stream else {})
 

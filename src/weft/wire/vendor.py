@@ -22,14 +22,22 @@ from weft.types.reply import Reply
 class Model:
     """A family of models: those whose ids begin with `start`. What a vendor reports is believed first.
 
-    `cache` says how the end of a stable part is marked. `ratio` is a safe guess at how many of its tokens one
-    token of o200k is.
+    `cache` says how the end of a stable part is marked; without it the vendor finds equal beginnings itself.
+    The cache lives for `cache_seconds` after its last use and takes no beginning shorter than `cache_min`
+    tokens. `cache_read` and `cache_write` are the prices of a token that is read from it and of one that is
+    written to it, where a plain one costs 1. `ratio` is a safe guess at how many of its tokens one token of
+    o200k is.
     """
 
     start: str
-    window: int
-    max_output: int
+    window: int = 0
+    """What they read; 0 if nobody has named it."""
+    max_output: int = 4_096
     cache: Literal["", "block", "breakpoint"] = ""
+    cache_seconds: int = 0
+    cache_read: float = 1.0
+    cache_write: float = 1.0
+    cache_min: int = 0
     ratio: float = 1.0
 
 
@@ -68,6 +76,8 @@ class WireRequest:
     """How many of the first parts of the system text never change."""
     is_separate: bool = False
     """Whether each part of the system text is a message of its own, where the vendor takes several."""
+    cache_key: str = ""
+    """What requests share that should meet in one cache; empty where the vendor takes no such key."""
     notes: tuple[str, ...] = ()
     """Each kind of repair that was needed, once."""
 
@@ -146,7 +156,11 @@ class Vendor:
     """Where the server describes one model. A server that has it reads only what each request asks for."""
     tells_windows: bool = False
     """Whether the vendor's own server says how much its models read."""
+    takes_cache_key: bool = False
+    """Whether a request may name a key that leads it to the cache of its session."""
     models: tuple[Model, ...] = ()
+    unknown: Model = Model(start="", ratio=1.2)
+    """What is assumed of a model that no row of any vendor names."""
     rule: Rule = Rule()
 
     def url(self, address: str, model: str) -> str:
