@@ -101,9 +101,7 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
 
 
 def _sum(usages: Sequence[Usage]) -> Usage | None:
-    names = ("input_tokens", "output_tokens", "cached_tokens")
-    sums = {name: sum(getattr(usage, name) for usage in usages) for name in names}
-    return Usage(**sums) if usages else None
+    return sum(usages, Usage(input_tokens=0, output_tokens=0)) if usages else None
 
 
 def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:

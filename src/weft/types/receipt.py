@@ -29,11 +29,24 @@ class ReceiptItem(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage(Json):
-    """The cost of a request as the provider counts it, in its own tokens."""
+    """The cost of a request as the provider counts it, in its own tokens.
+
+    `cached_tokens` of the input were read from its cache, and `written_tokens` of it were added to the cache.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
+    written_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the cost of both requests."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            written_tokens=self.written_tokens + other.written_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

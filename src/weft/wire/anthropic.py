@@ -120,9 +120,9 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
 
 def usage(table: Mapping[str, Any]) -> Usage:
     """Read the usage. The vendor counts new, cached and newly cached input apart; ours is the sum."""
-    new = usage_of(table, "input_tokens", "output_tokens", "cache_read_input_tokens")
-    written = int(table.get("cache_creation_input_tokens") or 0)
-    return replace(new, input_tokens=new.input_tokens + new.cached_tokens + written)
+    written = "cache_creation_input_tokens"
+    new = usage_of(table, "input_tokens", "output_tokens", "cache_read_input_tokens", written)
+    return replace(new, input_tokens=new.input_tokens + new.cached_tokens + new.written_tokens)
 
 
 class _Assembler(Assembler):

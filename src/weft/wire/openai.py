@@ -118,12 +118,13 @@ def from_wire(answer: Mapping[str, Any]) -> Reply:
     """Read the reply in an answer."""
     choice: Mapping[str, Any] = next(iter(answer.get("choices") or ()), {})
     message = choice.get("message") or {}
-    usage = answer.get("usage") or {}
+    details = "prompt_tokens_details"
+    names = "prompt_tokens", "completion_tokens", f"{details}.cached_tokens", f"{details}.cache_write_tokens"
     return Reply(
         text=str(message.get("content") or ""),
         tool_calls=tuple(call_from(call) for call in message.get("tool_calls") or ()),
         stop_reason=_STOPS.get(str(choice.get("finish_reason")), str(choice.get("finish_reason") or "end")),
-        usage=usage_of(usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"),
+        usage=usage_of(answer.get("usage") or {}, *names),
         model=str(answer.get("model") or ""),
     )
 

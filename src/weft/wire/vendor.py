@@ -214,12 +214,13 @@ def arguments_from(value: Any) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {"_raw": str(value)}
 
 
-def usage_of(table: Mapping[str, Any], sent: str, received: str, cached: str) -> Usage:
+def usage_of(table: Mapping[str, Any], sent: str, received: str, cached: str, written: str = "") -> Usage:
     """Read the usage by the vendor's names. A dot leads into an inner table; a missing number is 0."""
     counts = []
-    for path in (sent, received, cached):
+    for path in (sent, received, cached, written):
         value: Any = table
         for name in path.split("."):
             value = (value or {}).get(name)
         counts.append(int(value or 0))
-    return Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2])
+    names = ("input_tokens", "output_tokens", "cached_tokens", "written_tokens")
+    return Usage(**dict(zip(names, counts, strict=True)))
