@@ -75,6 +75,7 @@ async def test_what_was_read_from_a_cache_and_written_to_it_is_told() -> None:
         chat = await ask.say(HI)
         response = await ask.client.responses.create(model="weft", input="hi")
 
+        assert response.usage is not None
         for details in (chat.usage.prompt_tokens_details, response.usage.input_tokens_details):
             assert (details.cached_tokens, details.cache_write_tokens) == (30, 20)
 
