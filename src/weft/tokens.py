@@ -119,7 +119,7 @@ class Counter:
 
     def tool(self, tool: ToolDefinition) -> int:
         """Count a tool as the JSON in which it is offered."""
-        return self.text(_offered(tool))
+        return self.text(tool_json(tool))
 
 
 def calls_json(message: Message) -> str:
@@ -130,7 +130,7 @@ def calls_json(message: Message) -> str:
     return _compact(calls)
 
 
-def _offered(tool: ToolDefinition) -> str:
+def tool_json(tool: ToolDefinition) -> str:
     """Write the JSON of a tool. The same objects are offered turn after turn, so each is written once."""
     known, text = _tools.get(id(tool), (None, ""))
     if known is not tool:

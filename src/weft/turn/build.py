@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from weft.context.plan import Materials, plan
+from weft.context.model_tokens import plan_for_model
+from weft.context.plan import Materials
 from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
@@ -287,8 +288,10 @@ def _size(materials: Materials) -> int:
 def _decided(request: BuildRequest, materials: Materials, notes: Sequence[str]) -> tuple[Receipt, Context]:
     """Decide what is shown, account for it, and put it into its form."""
     tail, changed = with_known_roles(materials.tail, request.recipe)
-    decided = plan(replace(materials, tail=tail))
-    receipt = account(decided, warnings=(*_notes(request, changed), *notes))
+    decided, expected = plan_for_model(replace(materials, tail=tail))
+    adapted = replace(request, model=decided.materials.spec.model)
+    receipt = account(decided, warnings=(*_notes(adapted, changed), *notes))
+    receipt = replace(receipt, expected=expected)
     return receipt, render(decided, receipt)
 
 

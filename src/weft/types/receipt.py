@@ -50,13 +50,28 @@ class Usage(Json):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation(Json):
+    """How many of the model's tokens one of ours was believed to be when the context was built.
+
+    `script` is that of nearly all that is shown, and `script_ratio` the number for it alone. It is empty for
+    a mixture. `sent_window` is the window that the request tells the server; 0, if it tells none.
+    """
+
+    ratio: float
+    script: str = ""
+    script_ratio: float = 0.0
+    sent_window: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt(Json):
     """The account of every token of one context, and of everything that was left out.
 
     `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. `errors`
     lists what went wrong with the request after it was built. `usage` adds up all requests that answered the
     message, without those that classified it or folded the history. `ratio` is the number of the model's
-    tokens that one of ours was. `window` is what the model reads, in its own tokens.
+    tokens that one of ours in the request's `script` was, as far as the provider's count teaches that.
+    `expected` is what was believed before. `window` is what the model reads, in its own tokens.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -74,6 +89,12 @@ class Receipt(Json):
     window: int = 0
     usage: Usage | None = None
     ratio: float | None = None
+    expected: Expectation | None = None
+
+    @property
+    def script(self) -> str:
+        """The script of nearly all that is shown; empty for a mixture."""
+        return self.expected.script if self.expected else "plain"
 
     @property
     def total_tokens(self) -> int:

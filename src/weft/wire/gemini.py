@@ -160,6 +160,17 @@ _GEMINI = Model(
     cache_read=0.1,
     cache_min=4096,
     ratio=1.2,
+    # Guesses: its vocabulary is larger than ours.
+    ratios={
+        "latin": 1.3,
+        "cyrillic": 1.6,
+        "arabic": 1.6,
+        "devanagari": 1.7,
+        "cjk": 1.5,
+        "emoji": 2.0,
+        "other": 2.2,
+    },
+    bytes_per_token=0.0,
 )
 
 GEMINI = Vendor(

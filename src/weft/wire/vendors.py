@@ -59,6 +59,7 @@ def model_info(vendor: Vendor, model: str | None = None, *, window: int | None =
         provider=vendor.name,
         max_tokens=window or row.window or ASSUMED_WINDOW,
         window_from=FROM_SETTINGS if window else FROM_TABLE,
+        takes_window=bool(vendor.show_path),
         **known_of(row),
     )
     return info if window or row.window else assumed(info)
@@ -68,6 +69,8 @@ def known_of(row: Model) -> dict[str, Any]:
     """Return what a row says of a model's tokens and of its cache, by the names of `ModelInfo`."""
     return {
         "tokens_ratio": row.ratio,
+        "ratios": row.ratios,
+        "bytes_per_token": row.bytes_per_token,
         "cache_seconds": row.cache_seconds,
         "cache_read": row.cache_read,
         "cache_write": row.cache_write,

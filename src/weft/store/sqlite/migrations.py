@@ -74,7 +74,21 @@ def m002_numbers_and_origins(db: apsw.Connection) -> None:
     db.execute(_INDEXES_002)
 
 
-STEPS: tuple[Step, ...] = (m002_numbers_and_origins,)
+def m003_ratios_by_script(db: apsw.Connection) -> None:
+    """Give the learned ratios of a model a counter and a script. Those that were of neither are dropped."""
+    db.execute("alter table models rename to models_002")
+    db.execute(
+        "create table models(model text not null, counter text not null default '', "
+        "script text not null default '', ratio real, window integer, "
+        "primary key (model, counter, script)) strict, without rowid"
+    )
+    db.execute(
+        "insert into models(model, window) select model, window from models_002 where window is not null"
+    )
+    db.execute("drop table models_002")
+
+
+STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_ratios_by_script)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

@@ -35,7 +35,7 @@ class _Ending(NamedTuple):
     reply: str
     receipt: str | None = None
     error: str | None = None
-    ratio: tuple[str, float | None] = ("", None)
+    learned: Receipt | None = None
 
 
 class SqliteTurns(Repository):
@@ -70,8 +70,8 @@ class SqliteTurns(Repository):
         await self._write(work)
 
     async def finish(self, turn_id: str, receipt: Receipt, *messages: Message, reply: str = "") -> None:
-        text, ratio = storable(receipt.to_json()), (receipt.model, receipt.ratio)
-        await self._end(turn_id, _Ending("done", reply, receipt=text, ratio=ratio), messages)
+        text = storable(receipt.to_json())
+        await self._end(turn_id, _Ending("done", reply, receipt=text, learned=receipt), messages)
 
     async def fail(self, turn_id: str, error: str, *messages: Message, reply: str = "") -> None:
         await self._end(turn_id, _Ending("failed", reply, error=storable(error)), messages)
@@ -110,16 +110,18 @@ class SqliteTurns(Repository):
             return False
         return True
 
-    async def find_ratio(self, model: str) -> float | None:
-        return await self._value(float, "select ratio from models where model = ?", model)
+    async def find_ratios(self, model: str, counter: str) -> dict[str, float]:
+        query = "select script, ratio from models where model = ? and counter = ? and ratio is not null"
+        return dict(await self._rows(query, storable(model), counter))
 
     async def find_window(self, model: str) -> int | None:
-        return await self._value(int, "select window from models where model = ?", model)
+        query = "select window from models where model = ? and counter = '' and script = ''"
+        return await self._value(int, query, model)
 
     async def save_window(self, model: str, window: int) -> None:
         query = (
             "insert into models(model, window) values(?, ?) "
-            "on conflict(model) do update set window = excluded.window"
+            "on conflict(model, counter, script) do update set window = excluded.window"
         )
         await self._execute(query, storable(model), window)
 
@@ -190,12 +192,18 @@ class SqliteTurns(Repository):
                 again = record_task_outcome(db, inbox_id, failed=failed, now=time.time())
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
-            model, ratio = ending.ratio
-            if model and ratio is not None:
-                query = (
-                    "insert into models(model, ratio) values(?, ?) "
-                    "on conflict(model) do update set ratio = excluded.ratio"
-                )
-                db.execute(query, (storable(model), ratio))
+            if ending.learned is not None:
+                _learn(db, ending.learned)
 
         await self._write(work)
+
+
+def _learn(db: apsw.Connection, receipt: Receipt) -> None:
+    """Store the ratio that a provider's report taught, for the script of the request."""
+    if receipt.ratio is None or not receipt.model or not receipt.script:
+        return
+    query = (
+        "insert into models(model, counter, script, ratio) values(?, ?, ?, ?) "
+        "on conflict(model, counter, script) do update set ratio = excluded.ratio"
+    )
+    db.execute(query, (storable(receipt.model), receipt.counter, receipt.script, receipt.ratio))
