@@ -47,7 +47,7 @@ class Writing:
 
     @property
     def is_plain(self) -> bool:
-        return self is _PLAIN
+        return len(self.shares) == 1 and "plain" in self.shares
 
 
 _PLAIN = Writing({"plain": 1.0})
@@ -79,9 +79,7 @@ def _of_sample(sample: str) -> Writing:
     western: Script = "plain" if is_plain else "latin"
     sizes[western] = sizes.pop("plain") + sizes.pop("latin")
     total = sum(sizes.values())
-    if not total:
-        return _PLAIN
-    shares = {script: size / total for script, size in sizes.items() if size}
+    shares = {script: size / total for script, size in sizes.items() if size} or _PLAIN.shares
     return Writing(shares, _size(sample) / len(sample))
 
 
