@@ -6,6 +6,11 @@ from typing import Any
 from weft.wire.marks import KEYS
 
 
+def text_in(content: Any) -> str:
+    """Return the text of a message of Chat Completions, which is a list of parts where it can be marked."""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
+
+
 def without_marks(value: Any) -> Any:
     """Return a payload without its marks."""
     if isinstance(value, Mapping):

@@ -42,11 +42,15 @@ class ModelCost:
 
     def add(self, text: str, tokens: int) -> None:
         """Add a text that we count as so many tokens."""
-        how = writing_of(text)
+        if text.isascii():
+            self.ours["plain"] += tokens
+            self.theirs["plain"] += tokens * self.model.ratio_of("plain")
+            return
+        writing = writing_of(text)
         # An estimate by characters says little of other scripts, so that these are counted.
-        weight = tokens if self.is_exact or how.is_plain else max(tokens, count(text))
-        size = len(text) * how.bytes_per_char
-        for script, share in how.shares.items():
+        weight = tokens if self.is_exact or writing.is_plain else max(tokens, count(text))
+        size = len(text) * writing.bytes_per_char
+        for script, share in writing.shares.items():
             least = self.model.least_tokens(script, size * share)
             self.ours[script] += tokens * share
             self.theirs[script] += max(weight * share * self.model.ratio_of(script), least)
@@ -108,7 +112,9 @@ def plan_for_model(materials: Materials) -> tuple[ContextPlan, Expectation | Non
             decided = replace(decided, materials=replace(decided.materials, spec=stricter))
             break
         decided = plan(replace(materials, spec=stricter))
-    return decided, _cost(decided, model).expectation()
+    else:
+        cost = _cost(decided, model)
+    return decided, cost.expectation()
 
 
 def _cost(decided: ContextPlan, model: ModelInfo) -> ModelCost:
