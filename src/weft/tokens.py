@@ -124,7 +124,7 @@ class Counter:
 
     def tool(self, tool: ToolDefinition) -> int:
         """Count a tool as the JSON in which it is offered."""
-        return self.text(_offered(tool))
+        return self.text(tool_json(tool))
 
 
 def calls_json(message: Message) -> str:
@@ -135,7 +135,7 @@ def calls_json(message: Message) -> str:
     return _compact(calls)
 
 
-def _offered(tool: ToolDefinition) -> str:
+def tool_json(tool: ToolDefinition) -> str:
     """Write the JSON of a tool. The same objects are offered turn after turn, so each is written once."""
     known, text = _tools.get(id(tool), (None, ""))
     if known is not tool:
@@ -148,7 +148,7 @@ def _offered(tool: ToolDefinition) -> str:
 
 def tool_hash(tool: ToolDefinition) -> str:
     """Return a hash of the JSON in which a tool is offered, by which two definitions are compared."""
-    return blake2b(_offered(tool).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+    return blake2b(tool_json(tool).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 def is_counted(tool: ToolDefinition) -> bool:

@@ -68,6 +68,18 @@ async def test_a_message_is_answered_with_what_it_cost() -> None:
         assert ask.model.requests[0].current_message == "hi"
 
 
+async def test_what_was_read_from_a_cache_and_written_to_it_is_told() -> None:
+    usage = weft.Usage(input_tokens=90, output_tokens=5, cached_tokens=30, written_tokens=20)
+    reply = weft.Reply(text="Hello there.", usage=usage)
+    async with serving(reply, reply) as ask:
+        chat = await ask.say(HI)
+        response = await ask.client.responses.create(model="weft", input="hi")
+
+        assert response.usage is not None
+        for details in (chat.usage.prompt_tokens_details, response.usage.input_tokens_details):
+            assert (details.cached_tokens, details.cache_write_tokens) == (30, 20)
+
+
 async def test_an_answer_is_streamed_word_by_word_with_its_cost_where_that_is_wanted() -> None:
     async with serving("one two three", "four five") as ask:
         plain = [chunk async for chunk in await ask.say(HI, stream=True)]

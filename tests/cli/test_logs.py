@@ -73,7 +73,7 @@ class Thief(weft.ScriptedProvider):
             weft.ToolCall(id="c3", name="memory_append", arguments={"label": "gone", "text": WORD}),
             weft.ToolCall(id="c4", name=f"{WORD}_tool", arguments={}),
         )
-        usage = weft.Usage(input_tokens=90, output_tokens=5, cached_tokens=30)
+        usage = weft.Usage(input_tokens=90, output_tokens=5, cached_tokens=30, written_tokens=20)
         answers = (
             weft.Reply(tool_calls=calls, stop_reason="tools", usage=usage),
             weft.Reply(text=f"it is {WORD} {KEY}", usage=usage),
@@ -155,8 +155,17 @@ async def test_a_turn_is_one_line_with_what_it_cost_and_so_is_each_call_and_mess
     await whole_life()
 
     answered, failed = about(told, "turn ended")
-    kept = ("outcome", "provider", "model", "rounds", "input_tokens", "output_tokens", "cached_tokens")
-    assert [answered[key] for key in kept] == ["answered", "scripted", "scripted", 2, 180, 10, 60]
+    kept = (
+        "outcome",
+        "provider",
+        "model",
+        "rounds",
+        "input_tokens",
+        "output_tokens",
+        "cached_tokens",
+        "written_tokens",
+    )
+    assert [answered[key] for key in kept] == ["answered", "scripted", "scripted", 2, 180, 10, 60, 40]
     assert [failed[key] for key in ("outcome", "rounds", "error")] == ["failed", 1, "ProviderError"]
     assert answered["ms"] >= 0
     calls = {line["tool"]: (line["failed"], line.get("error")) for line in about(told, "tool called")}

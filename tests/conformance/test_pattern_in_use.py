@@ -13,6 +13,7 @@ import weft
 from http_server import serving
 from programs import environ, run_weft
 from weft.testing import LoopbackVendor
+from wire_marks import text_in
 
 Script = list[str | weft.Reply]
 
@@ -200,9 +201,9 @@ def test_P21_P22_P23_P24_the_model_makes_and_edits_blocks_of_every_kind(memory: 
     told, requests = memory.chat(script, "Keep lists for me.", "What do you have?")
 
     failed = [
-        message["content"]
+        text_in(message["content"])
         for message in requests[-1]["messages"]
-        if message["role"] == "tool" and message["content"].startswith("error")
+        if message["role"] == "tool" and text_in(message["content"]).startswith("error")
     ]
     assert failed == []
     assert memory("show", "todo") == "[x] Buy tanks"
@@ -237,7 +238,7 @@ def test_P21_P22_a_tool_that_does_not_fit_answers_with_tools_that_the_model_has(
     _, requests = memory.chat(script, "Go")
 
     offered = {tool["function"]["name"] for tool in requests[0]["tools"]}
-    [answer] = [m["content"] for m in requests[-1]["messages"] if m["role"] == "tool"]
+    [answer] = [text_in(m["content"]) for m in requests[-1]["messages"] if m["role"] == "tool"]
     named = {word.strip(".,:`") for word in answer.split() if word.startswith("memory_")}
     assert answer.startswith("error:")
     assert named
@@ -261,7 +262,7 @@ def test_P6_P12_a_shared_block_is_written_in_a_turn_with_the_permission_that_is_
     ]
     _, requests = memory.chat(script, "Note that Clara dives too.", "Who dives?")
 
-    results = [m["content"] for m in requests[-1]["messages"] if m["role"] == "tool"]
+    results = [text_in(m["content"]) for m in requests[-1]["messages"] if m["role"] == "tool"]
     assert results[0].startswith("done:")
     assert "add to it instead" in results[1]
     assert "cannot be written" in results[2]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import weft
 from weft.context.receipt import settle
+from weft.types.receipt import Expectation
 
 RECEIPT = weft.Receipt(provider="anthropic", model="m", limit=9000)
 
@@ -61,3 +62,59 @@ def test_a_model_that_counts_more_gets_less_of_ours() -> None:
     careful = config.limits(limits, weft.ModelInfo(id="m", max_tokens=10_000, tokens_ratio=2.0))
 
     assert (plain.max_tokens, careful.max_tokens) == (10_000, 5000)
+
+
+def expecting(script: str, ratio: float, script_ratio: float = 0.0, window: int = 0) -> weft.Receipt:
+    expected = Expectation(ratio=ratio, script=script, script_ratio=script_ratio or ratio, sent_window=window)
+    return replace(RECEIPT, counter="exact", expected=expected, window=window)
+
+
+def test_a_report_teaches_something_about_the_script_of_the_request() -> None:
+    settled = settle(expecting("devanagari", 2.0), [reply(3000)], first_tokens=1000, ratio=1.2)
+
+    assert (settled.ratio, settled.script) == (2.5, "devanagari")
+
+
+def test_a_mixture_of_scripts_teaches_nothing() -> None:
+    assert settle(expecting("", 1.9), [reply(3000)], first_tokens=1000, ratio=1.2).ratio is None
+
+
+def test_the_part_of_another_script_moves_nothing_if_all_was_as_expected() -> None:
+    """Eight tenths at 2.25 and two at 1.6 are 2.12: the number for the main script stays 2.25."""
+    settled = settle(expecting("arabic", 2.12, 2.25), [reply(2120)], first_tokens=1000, ratio=1.2)
+
+    assert settled.ratio == 2.25
+
+
+def test_a_script_that_a_vocabulary_hardly_knows_may_cost_more_than_english() -> None:
+    receipt = expecting("devanagari", 3.6)
+    assert settle(receipt, [reply(3800)], first_tokens=1000, ratio=1.2).ratio == 3.7
+    for _ in range(30):
+        learned = settle(receipt, [reply(11_000)], first_tokens=1000, ratio=1.2).ratio
+        receipt = expecting("devanagari", learned or 0)
+    assert learned == 5.0
+
+
+def test_a_server_that_counts_as_much_as_its_window_has_cut_whatever_we_counted() -> None:
+    """Hindi of 2,000 of our tokens were 6,280 of the model's, in a window of 4,096."""
+    receipt = expecting("devanagari", 2.0, window=4096)
+    for counted, is_cut in ((4095, True), (4056, True), (5000, True), (4050, False)):
+        settled = settle(replace(receipt, provider="ollama"), [reply(counted)], first_tokens=2000, ratio=2.0)
+        assert bool(settled.errors) is is_cut, counted
+        assert (settled.ratio is None) is is_cut, "what was cut teaches nothing about counts"
+    [error] = settle(replace(receipt, provider="box"), [reply(4095)], first_tokens=9, ratio=1).errors
+    assert error.startswith("box read 4095 tokens, and its window has 4096: it cut away")
+
+
+def test_a_later_request_of_a_turn_may_be_cut_too() -> None:
+    receipt = replace(expecting("plain", 1.0, window=4096), provider="ollama")
+
+    settled = settle(receipt, [reply(2000), reply(4096)], first_tokens=2000, ratio=1.0)
+
+    assert len(settled.errors) == 1
+
+
+def test_a_provider_that_is_told_no_window_does_not_cut_in_silence() -> None:
+    receipt = replace(expecting("plain", 1.0), window=4096)
+
+    assert settle(receipt, [reply(4096)], first_tokens=4000, ratio=1.0).errors == ()

@@ -42,6 +42,8 @@ async def test_a_reply_is_read_as_it_was_scripted_streaming_and_not(name: str, k
     reply = REPLIES[kind]
     if kind == "calls" and name in SIGNED:
         reply = replace(reply, provider_data=SIGNED[name])
+    if name not in ("ollama", "gemini"):  # these do not say what they add to their cache
+        reply = replace(reply, usage=replace(USAGE, written_tokens=9))
     with LoopbackVendor(name, [reply, reply]) as server:
         provider = HttpProvider(VENDORS[name], info=model_info(VENDORS[name]), url=server.url, key="k")
         streamed = await provider.complete(CONTEXT)

@@ -27,6 +27,8 @@ insert into turns(id, session_id, state, created_at) values('t', 'old', 'failed'
 insert into inbox(id, channel, external_id, conversation, sender, name, kind, state, created_at) values('second', 'a', '', 'b', 'c', '', 'text', 'new', 2)
 insert into inbox(id, channel, external_id, conversation, sender, name, kind, state, created_at) values('first', 'a', '', 'b', 'c', '', 'text', 'new', 1)
 insert into tasks(id, sender, text, repeat, action, status, created_at) values('t', 'terminal:owner', 'swim', 'once', 'reminder', 'pending', 1)
+insert into models(model, ratio, window) values('ollama:small', 1.5, 9000)
+insert into models(model, ratio) values('small', 1.5)
 insert into blocks(id, agent_id, label, description, block_type, permission, schema, char_limit, pinned, created_at, updated_at) values('b', 'weft', 'notes', '', 'working', 'ReadWrite', '{"kind": "text"}', 100, 1, 1, 1)
 """  # noqa: E501
 
@@ -188,6 +190,8 @@ async def test_a_file_of_the_first_version_has_every_column_after_its_steps(tmp_
         assert [waiting.id for waiting in await store.mailbox.list_waiting()] == ["first", "second"]
         assert (await store.tasks.list("terminal:owner"))[0].text == "swim"
         assert await store.turns.list("old") == []
+        assert await store.turns.find_window("ollama:small") == 9000
+        assert await store.turns.find_ratios("small", "exact") == {}, "nobody knows of which script it was"
     await _versions(tmp_path / "new.db")
     assert _columns(path) == _columns(tmp_path / "new.db")
     assert _indexes(path) == _indexes(tmp_path / "new.db")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from weft.store.process_id import is_running, this_process
 from weft.store.sqlite import turns as turns_module
 from weft.turn.journal import INTERRUPTED, settle_interrupted
 from weft.types.envelope import Inbound
+from weft.types.receipt import Expectation
 
 from samples import assistant, user
 
@@ -86,12 +88,27 @@ async def test_the_message_of_a_failed_turn_stays_readable(
 
 
 async def test_the_token_ratio_of_a_model_is_remembered(store: weft.Store) -> None:
-    assert await store.turns.find_ratio("small") is None
+    assert await store.turns.find_ratios("small", "exact") == {}
 
     turn = await store.turns.begin(await session(store), "hi")
-    await store.turns.finish(turn, RECEIPT, user("hi"), assistant("Hello."))
+    await store.turns.finish(turn, replace(RECEIPT, counter="exact"), user("hi"), assistant("Hello."))
+    for script, ratio in (("cjk", 1.5), ("cjk", 1.6), ("", 9.0)):
+        turn = await store.turns.begin(await session(store), "hi")
+        expected = Expectation(ratio=1.0, script=script)
+        await store.turns.finish(turn, replace(RECEIPT, counter="exact", ratio=ratio, expected=expected))
 
-    assert await store.turns.find_ratio("small") == 1.25
+    assert await store.turns.find_ratios("small", "exact") == {"plain": 1.25, "cjk": 1.6}
+    assert await store.turns.find_ratios("small", "chars/4") == {}
+
+
+async def test_a_window_and_the_ratios_of_one_model_do_not_touch_each_other(store: weft.Store) -> None:
+    turn = await store.turns.begin(await session(store), "hi")
+    await store.turns.finish(turn, replace(RECEIPT, counter="exact"))
+
+    await store.turns.save_window("small", 9000)
+
+    assert await store.turns.find_window("small") == 9000
+    assert await store.turns.find_ratios("small", "exact") == {"plain": 1.25}
 
 
 async def test_a_long_result_is_read_in_parts_and_only_in_its_session(store: weft.Store) -> None:

@@ -77,7 +77,7 @@ async def test_the_learned_token_ratio_of_a_model_counts_when_a_message_is_route
     plain = (await app.ask("hi", session="s")).receipt
     store = await app.store.get()
     turn = await store.turns.begin((await store.sessions.find_or_create("a", "b", "c")).id, "x")
-    await store.turns.finish(turn, weft.Receipt(model="llama3", ratio=3.0))
+    await store.turns.finish(turn, weft.Receipt(model="llama3", counter="exact", ratio=3.0))
 
     learned = (await app.ask("hi", session="s")).receipt
 

@@ -223,7 +223,7 @@ async def test_a_call_of_a_tool_that_runs_elsewhere_comes_back_to_the_caller(sto
 
 
 async def test_the_cost_of_all_requests_is_in_the_receipt(store: weft.Store) -> None:
-    usage = weft.Usage(input_tokens=11, output_tokens=2, cached_tokens=5)
+    usage = weft.Usage(input_tokens=11, output_tokens=2, cached_tokens=5, written_tokens=3)
     info = weft.ModelInfo(id="small", provider="me")
     replies = [replace(calling("tide"), usage=usage, notes=("mended",)), weft.Reply(text="Six.", usage=usage)]
     given = await turn(weft.ScriptedProvider(replies, info=info), store, tools=TOOLS)
@@ -233,7 +233,7 @@ async def test_the_cost_of_all_requests_is_in_the_receipt(store: weft.Store) -> 
     receipt = reply.receipt
     assert receipt is not None
     assert (receipt.provider, receipt.model, receipt.provider_reason) == ("me", "small", "it was asked for")
-    assert receipt.usage == weft.Usage(input_tokens=22, output_tokens=4, cached_tokens=10)
+    assert receipt.usage == weft.Usage(input_tokens=22, output_tokens=4, cached_tokens=10, written_tokens=6)
     assert "mended" in receipt.warnings
     assert receipt.by_layer["steps"] > 0
     assert receipt.total_tokens == sum(item.tokens for item in receipt.items if item.kept) > 0

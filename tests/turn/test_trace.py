@@ -68,7 +68,7 @@ async def app() -> AsyncIterator[weft.Assistant]:
         weft.ToolCall(id="c3", name="conversation_search", arguments={"query": "boat"}),
         weft.ToolCall(id="c4", name="hunter2", arguments={}),
     )
-    usage = weft.Usage(input_tokens=100, output_tokens=7, cached_tokens=40)
+    usage = weft.Usage(input_tokens=100, output_tokens=7, cached_tokens=40, written_tokens=9)
     provider = weft.ScriptedProvider(
         [
             weft.Reply(tool_calls=calls, stop_reason="tools", usage=usage, model="scripted-2"),
@@ -138,6 +138,7 @@ async def test_a_turn_is_a_span_with_its_requests_calls_and_searches_below(
         "gen_ai.usage.input_tokens": 200,
         "gen_ai.usage.output_tokens": 14,
         "gen_ai.usage.cache_read.input_tokens": 80,
+        "gen_ai.usage.cache_creation.input_tokens": 18,
         "weft.turn.id": reply.turn_id,
         "weft.turn.outcome": "answered",
     }
@@ -162,6 +163,7 @@ async def test_requests_calls_and_searches_have_the_names_of_the_conventions(
         "gen_ai.usage.input_tokens": 100,
         "gen_ai.usage.output_tokens": 7,
         "gen_ai.usage.cache_read.input_tokens": 40,
+        "gen_ai.usage.cache_creation.input_tokens": 9,
     }
     assert second.attributes is not None
     assert second.attributes["gen_ai.response.finish_reasons"] == ("stop",)

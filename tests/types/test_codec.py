@@ -70,7 +70,9 @@ ITEMS = st.builds(
     zone=TEXT,
     span=st.just(()) | st.tuples(COUNT, COUNT),
 )
-USAGES = st.builds(weft.Usage, input_tokens=COUNT, output_tokens=COUNT, cached_tokens=COUNT)
+USAGES = st.builds(
+    weft.Usage, input_tokens=COUNT, output_tokens=COUNT, cached_tokens=COUNT, written_tokens=COUNT
+)
 RECEIPTS = st.builds(
     weft.Receipt,
     items=st.lists(ITEMS, max_size=3).map(tuple),

@@ -220,7 +220,10 @@ def _chat_usage(usage: Usage | None) -> dict[str, Any]:
         "prompt_tokens": cost.input_tokens,
         "completion_tokens": cost.output_tokens,
         "total_tokens": cost.input_tokens + cost.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": cost.cached_tokens},
+        "prompt_tokens_details": {
+            "cached_tokens": cost.cached_tokens,
+            "cache_write_tokens": cost.written_tokens,
+        },
     }
 
 
@@ -282,7 +285,10 @@ def _response_usage(usage: Usage | None) -> dict[str, Any]:
     cost = usage or Usage(input_tokens=0, output_tokens=0)
     return {
         "input_tokens": cost.input_tokens,
-        "input_tokens_details": {"cached_tokens": cost.cached_tokens, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": cost.cached_tokens,
+            "cache_write_tokens": cost.written_tokens,
+        },
         "output_tokens": cost.output_tokens,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": cost.input_tokens + cost.output_tokens,

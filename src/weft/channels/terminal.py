@@ -96,7 +96,9 @@ def show_receipt(receipt: Receipt, out: Console) -> None:
         line = f"{asked} {receipt.provider}{model}{place}: {receipt.provider_reason}"
         out.print(f"[dim]{escape(printable(line))}[/]", soft_wrap=True)
     if usage := receipt.usage:
-        line = f"it read {usage.input_tokens} of its own tokens ({usage.cached_tokens} from its cache) "
+        cache = f"{usage.cached_tokens} from its cache"
+        cache += f", {usage.written_tokens} new in it" if usage.written_tokens else ""
+        line = f"it read {usage.input_tokens} of its own tokens ({cache}) "
         out.print(f"[dim]{line}and wrote {usage.output_tokens}[/]", soft_wrap=True)
 
 

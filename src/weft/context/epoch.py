@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from weft.context.attach import (
     attached_items,
@@ -13,7 +14,8 @@ from weft.context.attach import (
     frozen_items,
     statics_of,
 )
-from weft.context.plan import ContextPlan, Materials, plan
+from weft.context.model_tokens import plan_for_model
+from weft.context.plan import ContextPlan, Materials
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter
 from weft.types.build import BuildSpec
@@ -21,6 +23,7 @@ from weft.types.context import Context
 from weft.types.epoch import Attachment, Epoch, EpochStep, EpochView, Ledger, Marks
 from weft.types.message import ToolDefinition
 from weft.types.plural import counted
+from weft.types.receipt import Expectation
 from weft.types.recipe import HistoryRule
 from weft.types.section import Place
 from weft.types.session import Entry, Tail
@@ -47,6 +50,7 @@ class EpochPlan:
     hidden: frozenset[tuple[str, str]] = frozenset()
     outside: tuple[str, ...] = ()
     notice: str = ""
+    expected: Expectation | None = None
 
     def step(self, context: Context, forgets: int) -> EpochStep:
         """Return what the turn adds to its epoch once its context is rendered."""
@@ -64,18 +68,22 @@ class EpochPlan:
         )
 
 
-def why_ended(epoch: Epoch, materials: Materials, *, recipe: str, available: Sequence[ToolDefinition]) -> str:
-    """Return why an epoch cannot go on with this request; empty if it can.
+def why_ended(epoch: Epoch, materials: Materials, *, recipe: str, now: datetime) -> str:
+    """Return why an epoch does not go on with this request; empty if it does.
 
-    `recipe` is the hash of the recipe now, and `available` has the tools that this request offers.
+    `recipe` is the hash of the recipe now. Where the provider's cache has gone cold, a new epoch costs nothing.
     """
     spec = materials.spec
     model = (spec.model.provider, spec.model.id) if spec.model else ("", "")
     if epoch.recipe != recipe:
         return "recipe: it was changed"
+    if epoch.asked_at is not None and spec.model is not None and spec.model.cache_seconds:
+        idle = (now - epoch.asked_at).total_seconds()
+        if idle > spec.model.cache_seconds:
+            return f"cold: the provider's cache is gone after {idle / 60:,.0f} minutes"
     if (epoch.provider, epoch.model) != model:
         return f"model: {model[1] or 'none'} in place of {epoch.model or 'none'}"
-    if changed := _changed_tools(epoch.tools, available):
+    if changed := _changed_tools(epoch.tools, spec.tools):
         return f"tools: {', '.join(changed)}"
     if layers := changed_statics(epoch, spec.recipe, materials.offers):
         return f"files: {', '.join(layers)}"
@@ -128,7 +136,7 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
     ledger = Ledger.of(epoch, view.attachments.items())
     frozen = freeze(replace(materials, tail=tail), epoch, ledger)
     try:
-        decided = plan(frozen.materials)
+        decided, expected = plan_for_model(frozen.materials)
     except BudgetExceeded:
         return None
     rule = materials.spec.history_rule
@@ -145,6 +153,7 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
         marks=marks,
         hidden=ledger.hidden,
         outside=ledger.outside,
+        expected=expected,
     )
 
 
@@ -174,7 +183,8 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
         BudgetExceeded: what must be shown is too large.
     """
     spec, rule = materials.spec, materials.spec.history_rule
-    decided = plan(replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles))))
+    whole = replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles)))
+    decided, expected = plan_for_model(whole)
     marks, masked = marks_of(rule, _room(decided)), 0
     folded = materials.fold.last if materials.fold else 0
     is_whole = decided.cut == 0 and materials.tail.messages_before == folded
@@ -186,7 +196,7 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
         limit = max(marks.low - materials.summary_tokens, 0)
         count = None if rule.max_messages is None else int(rule.max_messages * rule.fold_to)
         cut = HistoryRule(max_tokens=limit, max_messages=count, roles=rule.roles)
-        decided = plan(replace(materials, spec=_with_rule(spec, cut)))
+        decided, expected = plan_for_model(replace(materials, spec=_with_rule(spec, cut)))
     model = spec.model
     epoch = replace(
         start,
@@ -195,7 +205,7 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
         masked=masked,
         provider=model.provider if model else "",
         model=model.id if model else "",
-        limit=spec.limits.ceiling,
+        limit=decided.materials.spec.limits.ceiling,
         tools=spec.tools,
         sections=tuple(section for section in decided.sections if section.place == Place.SYSTEM),
         seen=frozen_items(materials, decided),
@@ -210,6 +220,7 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
         marks=marks,
         hidden=hidden,
         notice=_notice(epoch, materials),
+        expected=expected,
     )
 
 

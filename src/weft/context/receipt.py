@@ -11,7 +11,7 @@ from weft.tokens import tool_hash
 from weft.types.epoch import digest_of
 from weft.types.limits import ModelInfo
 from weft.types.message import ToolDefinition
-from weft.types.receipt import Receipt, ReceiptItem, Usage
+from weft.types.receipt import Expectation, Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
 from weft.types.reply import Reply
 from weft.types.section import Origin, Part, Piece, Place, Section, Stability
@@ -26,6 +26,10 @@ _TOO_MANY = 12.0
 _RATIOS = {"exact": (0.8, 2.0)}
 _ESTIMATED_RATIOS = (0.8, 4.0)
 """The bounds of a learned ratio, so that a server that counts wrongly cannot move a budget by a factor."""
+_DEARER = 2.5
+"""How much higher the bound is for other scripts than plain English: some vocabularies know few of them."""
+_FULL = 0.99
+"""A server whose count is this close to its window has cut the request to it, whatever we counted."""
 
 
 def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -81,34 +85,52 @@ def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, rat
     """Add the provider's figures to a receipt: what the requests cost, and what was repaired in them.
 
     `first_tokens` is our count of the first request, and `ratio` the number of the model's tokens that one
-    of ours was believed to be. The provider's count corrects it within bounds: by half of the difference if
-    it is higher, by a tenth if it is lower.
+    of ours was believed to be, unless the receipt has it. The provider's count corrects it within bounds: by
+    half of the difference if it is higher, by a tenth if it is lower. A mixture of scripts teaches nothing.
     """
     usages = [reply.usage for reply in replies if reply.usage is not None]
     notes = dict.fromkeys(note for reply in replies for note in reply.notes)
     settled = replace(receipt, warnings=(*receipt.warnings, *notes), usage=_sum(usages))
     counted = replies[0].usage.input_tokens if replies and replies[0].usage is not None else 0
+    if error := _cut_error(receipt, usages, counted, first_tokens):
+        return replace(settled, errors=(*settled.errors, error))
     if not counted or first_tokens < _ENOUGH:
         return settled
-    if receipt.provider == "ollama" and counted < first_tokens * _TOO_FEW:
-        error = (
-            f"Ollama read {counted} tokens of a request of about {first_tokens}: it cut the rest away "
+    expected = receipt.expected or Expectation(ratio=ratio, script="plain", script_ratio=ratio)
+    measured = counted / first_tokens
+    if measured > _TOO_MANY or receipt.provider == "claude_code" or not expected.script:
+        return settled  # a program that adds a prompt of its own says nothing about ours
+    step = 0.5 if measured > expected.ratio else 0.1
+    # What was a little of another script moves the number for the main one by its factor only.
+    factor = 1 + step * (measured - expected.ratio) / expected.ratio
+    lowest, highest = _RATIOS.get(receipt.counter, _ESTIMATED_RATIOS)
+    if expected.script != "plain":
+        highest *= _DEARER
+    return replace(settled, ratio=round(min(max(expected.script_ratio * factor, lowest), highest), 3))
+
+
+def _cut_error(receipt: Receipt, usages: Sequence[Usage], counted: int, first_tokens: int) -> str:
+    """Say that a server cut the request, if its counts show that; else nothing."""
+    name = "Ollama" if receipt.provider == "ollama" else receipt.provider
+    is_told = bool(receipt.expected and receipt.expected.sent_window) or receipt.provider == "ollama"
+    if not is_told:
+        return ""
+    if first_tokens >= _ENOUGH and 0 < counted < first_tokens * _TOO_FEW:
+        return (
+            f"{name} read {counted} tokens of a request of about {first_tokens}: it cut the rest away "
             "without a word. Raise the memory it may use, or lower `context.max_tokens`."
         )
-        return replace(settled, errors=(*settled.errors, error))
-    measured = counted / first_tokens
-    if measured > _TOO_MANY or receipt.provider == "claude_code":
-        return settled  # a program that adds a prompt of its own says nothing about ours
-    lowest, highest = _RATIOS.get(receipt.counter, _ESTIMATED_RATIOS)
-    step = 0.5 if measured > ratio else 0.1
-    learned = min(max(ratio + step * (measured - ratio), lowest), highest)
-    return replace(settled, ratio=round(learned, 3))
+    most = max((usage.input_tokens for usage in usages), default=0)
+    if receipt.window and most >= receipt.window * _FULL:
+        return (
+            f"{name} read {most} tokens, and its window has {receipt.window}: it cut away what did not fit, "
+            "without a word. Set a larger `window` for the model, or lower `context.max_tokens`."
+        )
+    return ""
 
 
 def _sum(usages: Sequence[Usage]) -> Usage | None:
-    names = ("input_tokens", "output_tokens", "cached_tokens")
-    sums = {name: sum(getattr(usage, name) for usage in usages) for name in names}
-    return Usage(**sums) if usages else None
+    return sum(usages, Usage(input_tokens=0, output_tokens=0)) if usages else None
 
 
 def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:

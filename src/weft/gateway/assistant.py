@@ -204,8 +204,8 @@ class Assistant:
         return (await self.engine.remember(request.caller, what),) if what else ()
 
     def _learn_ratio(self, reply: Reply) -> None:
-        if reply.receipt and reply.receipt.ratio:
-            self.engine.learn_ratio(reply.receipt.model, reply.receipt.ratio)
+        if reply.receipt is not None:
+            self.engine.learn_ratio(reply.receipt)
 
 
 def _request(

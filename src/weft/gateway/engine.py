@@ -54,7 +54,7 @@ class Engine:
     find_builder: Callable[[str], ContextBuilder] | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _providers: dict[str, Provider] = field(default_factory=dict)
-    _ratios: dict[str, float] = field(default_factory=dict)
+    _ratios: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
     _windows: dict[str, int] = field(default_factory=dict)
     _builtin: dict[str, Sequence[Tool]] = field(default_factory=dict)
     _known_agents: set[str] = field(default_factory=set)
@@ -77,7 +77,7 @@ class Engine:
         store = await self._store(request, create=True)
         await self._create_blocks(request, store)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
-        turn = replace(turn, model=await self._model(store, turn.provider))
+        turn = replace(turn, model=await self._model(store, turn.provider, turn.builder.recipe.tokens))
         if request.history is None or store is None or not request.session:
             return turn
         log = await store.messages.newest(request.caller.session_id, COMPARED)
@@ -99,7 +99,7 @@ class Engine:
         caller = replace(request.caller, session_id=session.id if session else "")
         request = replace(request, caller=caller)
         turn = self._plain_turn(request, store, provider or self._provider_for(request))
-        model = await self._model(store, turn.provider)
+        model = await self._model(store, turn.provider, turn.builder.recipe.tokens)
         return await prepare(replace(turn, model=model, builder=turn.builder.with_summarizer(nobody)))
 
     async def identify(self, caller: Caller) -> Caller:
@@ -158,9 +158,10 @@ class Engine:
         await memory.append_to_block(caller.agent_id, NOTES, text, own_line=True)
         return f"remembered in {NOTES}: {text}"
 
-    def learn_ratio(self, model: str, ratio: float) -> None:
-        """Remember how many tokens of a model ours are, as its provider reported."""
-        self._ratios[model] = ratio
+    def learn_ratio(self, receipt: Receipt) -> None:
+        """Remember how many tokens of a model ours are in a script, as its provider reported."""
+        if receipt.ratio is not None and receipt.script:
+            self._ratios.setdefault((receipt.model, receipt.counter), {})[receipt.script] = receipt.ratio
 
     def provider_named(self, name: str, current: ModelInfo) -> Provider:
         """Return another model: `PROVIDER`, `PROVIDER:MODEL`, or a model of the current provider.
@@ -263,12 +264,13 @@ class Engine:
         reads = request.session or self.builder_named(request.recipe).recipe.ask == "layers"
         return await self.store.find() if reads else None
 
-    async def _model(self, store: Store | None, provider: Provider) -> ModelInfo:
+    async def _model(self, store: Store | None, provider: Provider, counter: str) -> ModelInfo:
         """Return a model with what its server says of it and what was learned of its tokens."""
         info = await self._described(store, provider)
-        if info.id not in self._ratios and store is not None:
-            self._ratios[info.id] = await store.turns.find_ratio(info.id) or info.tokens_ratio
-        return replace(info, tokens_ratio=self._ratios.get(info.id, info.tokens_ratio))
+        key = (info.id, counter)
+        if key not in self._ratios and store is not None:
+            self._ratios[key] = dict(await store.turns.find_ratios(*key))
+        return info.with_learned(self._ratios.get(key, {}))
 
     async def _described(self, store: Store | None, provider: Provider) -> ModelInfo:
         """Return a model with its window. What a server says about it is stored, and asked for only once."""

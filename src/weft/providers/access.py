@@ -55,6 +55,7 @@ def own_vendor(name: str, settings: ProviderSettings) -> Vendor:
         key_name=name,
         default_model=settings.model,
         tells_windows=True,
+        takes_cache_key=False,
     )
 
 

@@ -256,8 +256,8 @@ class Turns(Protocol):
     async def find_session(self, turn_id: str) -> str | None:
         """Return the id of the session of a turn, if there is such a turn."""
 
-    async def find_ratio(self, model: str) -> float | None:
-        """Return how many of a model's tokens one of our tokens is, by its last report."""
+    async def find_ratios(self, model: str, counter: str) -> Mapping[str, float]:
+        """Return how many of a model's tokens one of a counter's is, by script, as its provider reported."""
 
     async def find_window(self, model: str) -> int | None:
         """Return the window that a server named for `PROVIDER:MODEL`, if it was asked before."""

@@ -201,8 +201,9 @@ def _anthropic(reply: Reply) -> Json:
         "content": blocks,
         "stop_reason": "tool_use" if reply.tool_calls else stops.get(reply.stop_reason, reply.stop_reason),
         "usage": {
-            "input_tokens": usage.input_tokens - usage.cached_tokens,
+            "input_tokens": usage.input_tokens - usage.cached_tokens - usage.written_tokens,
             "cache_read_input_tokens": usage.cached_tokens,
+            "cache_creation_input_tokens": usage.written_tokens,
             "output_tokens": usage.output_tokens,
         },
     }

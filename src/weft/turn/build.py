@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from weft.context.epoch import continued
-from weft.context.plan import Materials, plan
+from weft.context.model_tokens import plan_for_model
+from weft.context.plan import Materials
 from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
@@ -319,8 +320,10 @@ def _size(materials: Materials) -> int:
 def _decided(request: BuildRequest, materials: Materials, notes: Sequence[str]) -> tuple[Receipt, Context]:
     """Decide what is shown, account for it, and put it into its form."""
     tail, changed = with_known_roles(materials.tail, request.recipe)
-    decided = plan(replace(materials, tail=tail))
-    receipt = account(decided, warnings=(*_notes(request, changed), *notes))
+    decided, expected = plan_for_model(replace(materials, tail=tail))
+    adapted = replace(request, model=decided.materials.spec.model)
+    receipt = account(decided, warnings=(*_notes(adapted, changed), *notes))
+    receipt = replace(receipt, expected=expected)
     return receipt, render(decided, receipt)
 
 
@@ -329,18 +332,20 @@ async def _in_epoch(request: BuildRequest, materials: Materials, history: Histor
     size = _size(materials)
     tail, changed = with_known_roles(materials.tail, request.recipe)
     decided = await decide_in_epoch(request, replace(materials, tail=tail), history, size=size)
-    notes = (*_notes(request, changed), *history.notes)
+    adapted = replace(request, model=decided.plan.materials.spec.model)
+    notes = (*_notes(adapted, changed), *history.notes)
     receipt = await offloaded(size, account, decided.plan, warnings=notes)
     context = await offloaded(size, render, decided.plan, receipt)
     step = decided.step(context, history.view.forgets if history.view else 0)
     receipt = replace(
         receipt,
+        expected=decided.expected,
         epoch=step.epoch.number,
         epoch_why="" if step.epoch.id else step.epoch.why,
         fold_at=step.marks.high,
         fold_to=step.marks.low,
     )
-    return receipt, replace(context, receipt=receipt, step=step)
+    return receipt, replace(context, receipt=receipt, step=step, cache_key=digest_of(request.session_id))
 
 
 def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:

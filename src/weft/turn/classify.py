@@ -15,7 +15,7 @@ from weft.providers.base import Provider
 from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
-from weft.wire.vendors import find_model
+from weft.wire.vendors import ASSUMED_WINDOW, find_model, known_of
 
 _log = logging.getLogger(__name__)
 _STEP = re.compile(r"^\s*\d{1,2}[.)]\s+(\S.*)$")
@@ -79,4 +79,4 @@ def chosen_model(own: ModelInfo, model: str, *, window: int | None = None) -> Mo
     if not model or model == own.id:
         return own
     row = find_model(model)
-    return replace(own, id=model, max_tokens=window or row.window, tokens_ratio=row.ratio)
+    return replace(own, id=model, max_tokens=window or row.window or ASSUMED_WINDOW, **known_of(row))

@@ -26,7 +26,7 @@ async def decide_in_epoch(
     view, recipe = history.view or EpochView(), request.recipe_digest
     why = _ended(view)
     if view.epoch is not None:
-        why = why_ended(view.epoch, materials, recipe=recipe, available=request.tools)
+        why = why_ended(view.epoch, materials, recipe=recipe, now=request.now)
         if not why:
             going_on = await offloaded(size, continued, materials, view)
             if going_on is not None:

@@ -284,12 +284,9 @@ async def _routed(turn: Turn) -> Turn:
     model = chosen_model(
         turn.model or turn.provider.info, choice.model, window=turn.settings.windows.get(choice.model)
     )
-    learned = await turn.turns.find_ratio(model.id) if turn.turns is not None else None
-    return replace(
-        turn,
-        model=replace(model, tokens_ratio=learned or model.tokens_ratio),
-        provider_reason=choice.why,
-    )
+    counter = turn.builder.recipe.tokens
+    learned = await turn.turns.find_ratios(model.id, counter) if turn.turns is not None else {}
+    return replace(turn, model=model.with_learned(learned), provider_reason=choice.why)
 
 
 async def _offered(turn: Turn) -> Offered:

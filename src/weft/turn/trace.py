@@ -144,11 +144,7 @@ class TurnTrace:
 
     def _heard(self, reply: Reply) -> None:
         if reply.usage is not None:
-            self._used = Usage(
-                input_tokens=self._used.input_tokens + reply.usage.input_tokens,
-                output_tokens=self._used.output_tokens + reply.usage.output_tokens,
-                cached_tokens=self._used.cached_tokens + reply.usage.cached_tokens,
-            )
+            self._used += reply.usage
 
     def _fields(self, outcome: str, error: BaseException | None) -> dict[str, Any]:
         fields: dict[str, Any] = {
@@ -160,6 +156,7 @@ class TurnTrace:
             "input_tokens": self._used.input_tokens,
             "output_tokens": self._used.output_tokens,
             "cached_tokens": self._used.cached_tokens,
+            "written_tokens": self._used.written_tokens,
             "text": Content(self._journal.message.content),
         }
         if error is not None:
@@ -232,6 +229,7 @@ def _cost(usage: Usage) -> dict[str, Value]:
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.written_tokens,
     }
 
 

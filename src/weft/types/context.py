@@ -37,8 +37,9 @@ class Context(Json):
     `current_message` is the raw text; the recipe shows `turn_text` right before it, and its
     pictures are `parts`. `steps` are the calls and
     results of the turn so far, after the message. `tagged` means that sections have tags of ours: tags inside
-    messages are then escaped in every form. The receipt, the visible `blocks` and the `step` of its epoch
-    take no part in equality: they describe how the context came about. The last two have no JSON form.
+    messages are then escaped in every form. The receipt, the visible `blocks`, the `step` of its epoch and
+    the `cache_key`, by which a vendor finds the cache of the session, take no part in equality: they describe
+    how the context came about. The last three have no JSON form.
     """
 
     system_prompt: str = field(default="", metadata={"always": True})
@@ -57,6 +58,7 @@ class Context(Json):
         default=(), compare=False, repr=False, metadata={"private": True}
     )
     step: EpochStep | None = field(default=None, compare=False, repr=False, metadata={"private": True})
+    cache_key: str = field(default="", compare=False, repr=False, metadata={"private": True})
 
     def __post_init__(self) -> None:
         for name in ("history", "parts", "steps", "mcp_servers", "sections", "tools"):

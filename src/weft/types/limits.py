@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from weft.errors import ConfigError
 from weft.types.codec import Json
+from weft.types.script import WESTERN, Script
 
 MIN_WINDOW = 1_024
 """The smallest window that a model may be said to have, in its own tokens."""
@@ -73,21 +74,50 @@ FROM_SETTINGS, FROM_TABLE = "the settings", "the table of known models"
 class ModelInfo(Json):
     """Which model will read the context, as far as building it depends on that.
 
-    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is.
+    `max_tokens` is its window in its own tokens, and `tokens_ratio` how many of those one of ours is in plain
+    text. `ratios` has the number for other scripts. While nothing was learned of a script that is not Latin,
+    a token is believed to hold at most `bytes_per_token` of it, where that is set. `learned` are the numbers
+    that its provider reported, by script. A server that `takes_window` reads as much as a request says.
     `window_from` says who names the window: the settings, a table, the server, or nobody, so that it is
     assumed. `note` is a sentence about the window for the receipt. A model that does not call tools is not
     told of any, and one that takes no pictures gets none.
+
+    Its cache keeps the beginning of a request for `cache_seconds` after its last use (0: not known), unless
+    that has fewer than `cache_min` tokens. `cache_read` and `cache_write` are the prices of a token that is
+    read from it and of one that is written to it, where a plain one costs 1.
     """
 
     id: str = ""
     provider: str = ""
     max_tokens: int | None = None
     tokens_ratio: float = 1.0
+    ratios: Mapping[str, float] = field(default_factory=dict)
+    bytes_per_token: float = 0.0
+    learned: Mapping[str, float] = field(default_factory=dict)
+    takes_window: bool = False
     calls_tools: bool = True
     takes_pictures: bool = True
     window_from: str = ""
     note: str = ""
     address: str = ""
+    cache_seconds: int = 0
+    cache_read: float = 1.0
+    cache_write: float = 1.0
+    cache_min: int = 0
+
+    def ratio_of(self, script: Script) -> float:
+        """Return how many of its tokens one of ours is in a script."""
+        return self.learned.get(script) or self.ratios.get(script) or self.tokens_ratio
+
+    def least_tokens(self, script: Script, size: float) -> float:
+        """Return how many tokens so many bytes of a script are at least believed to be."""
+        if not self.bytes_per_token or script in WESTERN or script in self.learned:
+            return 0.0
+        return size / self.bytes_per_token
+
+    def with_learned(self, ratios: Mapping[str, float]) -> ModelInfo:
+        """Return the model with what was learned of its tokens, by script."""
+        return replace(self, learned=dict(ratios), tokens_ratio=ratios.get("plain", self.tokens_ratio))
 
     @property
     def is_assumed(self) -> bool:

@@ -32,11 +32,38 @@ class ReceiptItem(Json):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage(Json):
-    """The cost of a request as the provider counts it, in its own tokens."""
+    """The cost of a request as the provider counts it, in its own tokens.
+
+    `cached_tokens` of the input were read from its cache, and `written_tokens` of it were added to the cache.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
+    written_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the cost of both requests."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            written_tokens=self.written_tokens + other.written_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation(Json):
+    """How many of the model's tokens one of ours was believed to be when the context was built.
+
+    `script` is that of nearly all that is shown, and `script_ratio` the number for it alone. It is empty for
+    a mixture. `sent_window` is the window that the request tells the server; 0, if it tells none.
+    """
+
+    ratio: float
+    script: str = ""
+    script_ratio: float = 0.0
+    sent_window: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +73,10 @@ class Receipt(Json):
     `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. `errors`
     lists what went wrong with the request after it was built. `usage` adds up all requests that answered the
     message, without those that classified it or folded the history. `ratio` is the number of the model's
-    tokens that one of ours was. `window` is what the model reads, in its own tokens. `epoch` is the number of
-    the epoch, and `epoch_why` why it began if it began with this request. Its history is folded above
-    `fold_at` tokens, down to `fold_to`. `outside` names the places of text of strangers that is in view.
+    tokens that one of ours in the request's `script` was, as far as the provider's count teaches that.
+    `expected` is what was believed before. `window` is what the model reads, in its own tokens. `epoch` is
+    the number of the epoch, and `epoch_why` why it began if it began with this request. Its history is folded
+    above `fold_at` tokens, down to `fold_to`. `outside` names the places of text of strangers in view.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -71,6 +99,12 @@ class Receipt(Json):
     fold_at: int = 0
     fold_to: int = 0
     outside: tuple[str, ...] = ()
+    expected: Expectation | None = None
+
+    @property
+    def script(self) -> str:
+        """The script of nearly all that is shown; empty for a mixture."""
+        return self.expected.script if self.expected else "plain"
 
     @property
     def total_tokens(self) -> int:

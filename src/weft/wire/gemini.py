@@ -152,6 +152,27 @@ def _check_turns(contents: Sequence[Mapping[str, Any]], check: Check) -> None:
     check(not waiting, "G5: a call without a result")
 
 
+_GEMINI = Model(
+    start="",
+    window=1_000_000,
+    max_output=65_536,
+    cache_seconds=3600,
+    cache_read=0.1,
+    cache_min=4096,
+    ratio=1.2,
+    # Guesses: its vocabulary is larger than ours.
+    ratios={
+        "latin": 1.3,
+        "cyrillic": 1.6,
+        "arabic": 1.6,
+        "devanagari": 1.7,
+        "cjk": 1.5,
+        "emoji": 2.0,
+        "other": 2.2,
+    },
+    bytes_per_token=0.0,
+)
+
 GEMINI = Vendor(
     name="gemini",
     address="https://generativelanguage.googleapis.com",
@@ -163,8 +184,8 @@ GEMINI = Vendor(
     headers={"x-goog-api-key": "{key}"},
     default_model="gemini-3-flash",
     models=(
-        Model(start="gemini-3", window=1_000_000, max_output=65_536, ratio=1.2),
-        Model(start="gemini-2.5", window=1_000_000, max_output=65_536, ratio=1.2),
+        replace(_GEMINI, start="gemini-3"),
+        replace(_GEMINI, start="gemini-2.5", cache_min=2048),
     ),
     rule=Rule(id_letters="a-zA-Z0-9", user_first=True),
     to_wire=_to_wire,

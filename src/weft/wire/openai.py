@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from weft.types.message import Message, ToolCall
 from weft.types.reply import Reply
 from weft.wire.check import Check, has_text, is_name
 from weft.wire.clean import compact
+from weft.wire.marks import MOST_MARKS, Block, count_marks, places
 from weft.wire.vendor import (
     Assembler,
     Model,
@@ -24,12 +26,25 @@ from weft.wire.vendor import (
 
 _STOPS = {"stop": "end", "length": "max_tokens", "tool_calls": "tools", "function_call": "tools"}
 _ROLES = ("system", "user", "assistant", "tool")
+_CONTROL = {"cache_control": {"type": "ephemeral"}}
+_BREAKPOINT = {"prompt_cache_breakpoint": {"mode": "explicit"}}
 _RULE = Rule(longest_id=40, system_inside=True)
 
 
 def _to_wire(request: WireRequest) -> dict[str, Any]:
-    messages = [*_system(request), *map(_message, request.messages)]
-    payload: dict[str, Any] = {"model": request.model, "messages": messages}
+    """Write the request.
+
+    Where the model's cache wants marks, every text is a list of parts, marked or not: a mark moves on with
+    the next request, and the rest of the bytes must stay.
+    """
+    in_parts = bool(request.family.cache)
+    system = _system(request, in_parts=in_parts)
+    messages = [_message(message, in_parts=in_parts) for message in request.messages]
+    if in_parts:
+        _mark(request, system, messages)
+    payload: dict[str, Any] = {"model": request.model, "messages": [*system, *messages]}
+    if request.cache_key:
+        payload["prompt_cache_key"] = request.cache_key
     if request.tools:
         payload["tools"] = [tool.to_json_dict() for tool in request.tools]
     if request.max_output_tokens:
@@ -39,25 +54,37 @@ def _to_wire(request: WireRequest) -> dict[str, Any]:
     return payload
 
 
-def _system(request: WireRequest) -> list[dict[str, Any]]:
-    """Write the system message, or several. The stable part is marked where the model's cache wants that."""
-    style, stable = request.family.cache, request.stable_parts
-    if not style or not 0 < stable < len(request.system):
+def _system(request: WireRequest, *, in_parts: bool) -> list[dict[str, Any]]:
+    """Write the system message, or several."""
+    if not in_parts:
         return [{"role": "system", "content": text} for text in request.system_texts]
-    mark: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
-    if style == "breakpoint":
-        mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
     texts = [_text(part) for part in request.system if part.strip()]
-    texts[stable - 1] |= mark
     if request.is_separate:
         return [{"role": "system", "content": [text]} for text in texts]
-    return [{"role": "system", "content": texts}]
+    return [{"role": "system", "content": texts}] if texts else []
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _mark(request: WireRequest, system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> None:
+    """Mark the parts up to which the vendor caches the request: texts that are not the assistant's."""
+    heads = [part for message in system for part in message["content"]]
+    holders, blocks = list[dict[str, Any]](), list[Block]()
+    for message in messages:
+        is_assistant = message["role"] == "assistant"
+        parts, calls = message["content"] or [], message.get("tool_calls", [])
+        holders += [*parts, *calls]
+        blocks += [Block(is_assistant, not is_assistant and part["type"] == "text") for part in parts]
+        blocks += [Block(is_assistant, takes_mark=False) for _ in calls]
+    mark = _BREAKPOINT if request.family.cache == "breakpoint" else _CONTROL
+    for at in places(len(heads), request.stable_parts, blocks):
+        (heads[at] if at < len(heads) else holders[at - len(heads)]).update(mark)
+
+
+def _message(message: Message, *, in_parts: bool) -> dict[str, Any]:
     if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text_of(message)}
-    payload: dict[str, Any] = {"role": message.role, "content": _content(message)}
+        text = text_of(message)
+        content = [_text(text)] if in_parts else text
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": content}
+    payload: dict[str, Any] = {"role": message.role, "content": _content(message, in_parts=in_parts)}
     if message.tool_calls:
         payload["tool_calls"] = [
             {
@@ -70,11 +97,12 @@ def _message(message: Message) -> dict[str, Any]:
     return payload
 
 
-def _content(message: Message) -> Any:
+def _content(message: Message, *, in_parts: bool) -> Any:
     if message.tool_calls and not message.content.strip():
         return None
     if not message.parts or message.role != "user":
-        return text_of(message)
+        text = text_of(message)
+        return [_text(text)] if in_parts else text
     return list(content_parts(message, _text, _image))
 
 
@@ -90,12 +118,13 @@ def from_wire(answer: Mapping[str, Any]) -> Reply:
     """Read the reply in an answer."""
     choice: Mapping[str, Any] = next(iter(answer.get("choices") or ()), {})
     message = choice.get("message") or {}
-    usage = answer.get("usage") or {}
+    details = "prompt_tokens_details"
+    names = "prompt_tokens", "completion_tokens", f"{details}.cached_tokens", f"{details}.cache_write_tokens"
     return Reply(
         text=str(message.get("content") or ""),
         tool_calls=tuple(call_from(call) for call in message.get("tool_calls") or ()),
         stop_reason=_STOPS.get(str(choice.get("finish_reason")), str(choice.get("finish_reason") or "end")),
-        usage=usage_of(usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"),
+        usage=usage_of(answer.get("usage") or {}, *names),
         model=str(answer.get("model") or ""),
     )
 
@@ -147,6 +176,7 @@ def _violations(payload: Mapping[str, Any]) -> list[str]:
     check.tools(tools, names, "OA2: ", "OA3: ")
     check(messages[-1].get("role") in ("user", "tool"), "OA6: the last message is the assistant's")
     _check_messages(messages, check)
+    _check_parts(messages, check)
     return check.violations_of(payload)
 
 
@@ -159,7 +189,10 @@ def _check_messages(messages: Sequence[Mapping[str, Any]], check: Check) -> None
         if role == "tool":
             check(message.get("tool_call_id") in open_calls, "OA1: a result without its call")
             open_calls = [id_ for id_ in open_calls if id_ != message.get("tool_call_id")]
-            check(has_text(content), "OA4: a result without text")
+            check(
+                bool(content) and (isinstance(content, list) or has_text(content)),
+                "OA4: a result without text",
+            )
             continue
         check(not open_calls, "OA1: a call that is not answered at once")
         check(calls is None or bool(calls), "OA2: tool_calls are an empty list")
@@ -178,12 +211,32 @@ def _check_messages(messages: Sequence[Mapping[str, Any]], check: Check) -> None
     check(len(ids) == len(set(ids)), "OA1: an id that is used twice")
 
 
+def _check_parts(messages: Sequence[Mapping[str, Any]], check: Check) -> None:
+    contents = [message.get("content") for message in messages]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    texts = [part for part in parts if part.get("type") == "text"]
+    check(all(has_text(part.get("text")) for part in texts), "OA4: a part with a blank text")
+    check(count_marks(parts) <= MOST_MARKS, "OA7: more than four cache marks")
+    check(count_marks(parts) == count_marks(texts), "OA7: a cache mark on a part that is no text")
+
+
 def _is_object(text: Any) -> bool:
     try:
         return isinstance(text, str) and isinstance(json.loads(text), dict)
     except ValueError:
         return False
 
+
+_AUTOMATIC = Model(
+    start="", cache_seconds=600, cache_read=0.1, cache_min=1024, ratios={}, bytes_per_token=0.0
+)
+"""The cache of models before GPT-5.6 finds equal beginnings itself, and writing to it is free.
+
+Their vocabulary is o200k, by which we count: one of our tokens is one of theirs in every script.
+"""
+_MARKED = replace(
+    _AUTOMATIC, window=400_000, max_output=64_000, cache="breakpoint", cache_seconds=1800, cache_write=1.25
+)
 
 OPENAI = Vendor(
     name="openai",
@@ -192,12 +245,13 @@ OPENAI = Vendor(
     key_variable="OPENAI_API_KEY",
     path="/chat/completions",
     headers={"authorization": "Bearer {key}"},
+    takes_cache_key=True,
     default_model="gpt-5.6",
     models=(
-        Model(start="gpt-5.6", window=400_000, max_output=64_000, cache="breakpoint"),
-        Model(start="gpt-5", window=400_000, max_output=64_000),
-        Model(start="gpt-4o", window=128_000, max_output=16_384),
-        Model(start="gpt-4.1", window=1_000_000, max_output=32_768),
+        *(replace(_MARKED, start=f"gpt-{number}") for number in ("5.6", "5.7", "5.8", "5.9", "6")),
+        replace(_AUTOMATIC, start="gpt-5", window=400_000, max_output=64_000),
+        replace(_AUTOMATIC, start="gpt-4o", window=128_000, max_output=16_384, cache_read=0.5),
+        replace(_AUTOMATIC, start="gpt-4.1", window=1_000_000, max_output=32_768, cache_read=0.25),
     ),
     rule=_RULE,
     to_wire=_to_wire,

@@ -12,5 +12,6 @@ OPENROUTER = replace(
     key_variable="OPENROUTER_API_KEY",
     default_model="anthropic/claude-sonnet-5",
     tells_windows=True,
+    takes_cache_key=False,
     rule=replace(OPENAI.rule, declared_calls=True),  # it may pass a request on to Anthropic
 )

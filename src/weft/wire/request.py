@@ -13,7 +13,7 @@ from weft.types.message import Message, ToolCall, ToolDefinition
 from weft.types.section import Place, Stability
 from weft.wire import clean
 from weft.wire.vendor import Vendor, WireRequest, text_of
-from weft.wire.vendors import find_model, find_vendor, repair
+from weft.wire.vendors import ASSUMED_WINDOW, find_model, find_vendor, repair
 
 _GO_ON = "[Go on.]"
 _CALL, _RESULT = "[Called {name} with {arguments}]", "[Result of {name}]\n{text}"
@@ -80,7 +80,11 @@ def prepare(
         tools=tools,
         max_output_tokens=max_output_tokens,
         stream=stream,
-        window=window or (context.receipt.window if context.receipt else 0) or family.window,
+        window=window
+        or (context.receipt.window if context.receipt else 0)
+        or family.window
+        or ASSUMED_WINDOW,
+        cache_key=clean.text(context.cache_key) if vendor.takes_cache_key else "",
         notes=tuple(dict.fromkeys(notes)),
     )
 

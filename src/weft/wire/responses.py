@@ -35,6 +35,8 @@ def _to_wire(request: WireRequest) -> dict[str, Any]:
         ]
     if request.max_output_tokens:
         payload["max_output_tokens"] = request.max_output_tokens
+    if request.cache_key:
+        payload["prompt_cache_key"] = request.cache_key
     payload |= {"store": False, "include": ["reasoning.encrypted_content"]}
     return payload | ({"stream": True} if request.stream else {})
 
@@ -89,13 +91,14 @@ def _from_wire(answer: Mapping[str, Any]) -> Reply:
     reasoning = [dict(item) for item in items if item.get("type") == "reasoning"]
     model = str(answer.get("model") or "")
     is_cut = (answer.get("incomplete_details") or {}).get("reason") == "max_output_tokens"
-    usage = answer.get("usage") or {}
+    details = "input_tokens_details"
+    names = "input_tokens", "output_tokens", f"{details}.cached_tokens", f"{details}.cache_write_tokens"
     signed = {"provider": "openai_responses", "model": model, "reasoning": reasoning}
     return Reply(
         text="".join(texts),
         tool_calls=calls,
         stop_reason="max_tokens" if is_cut else "tools" if calls else "end",
-        usage=usage_of(usage, "input_tokens", "output_tokens", "input_tokens_details.cached_tokens"),
+        usage=usage_of(answer.get("usage") or {}, *names),
         model=model,
         provider_data=signed if reasoning else {},
     )

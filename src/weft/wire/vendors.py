@@ -24,7 +24,6 @@ VENDORS: Mapping[str, Vendor] = {
 }
 PROVIDERS = tuple(VENDORS)
 ASSUMED_WINDOW = 32_768
-_UNKNOWN = Model(start="", window=ASSUMED_WINDOW, max_output=4_096, ratio=1.2)
 
 
 def find_vendor(provider: str | Vendor) -> Vendor:
@@ -41,10 +40,14 @@ def find_vendor(provider: str | Vendor) -> Vendor:
 
 
 def find_model(model: str, vendor: Vendor | None = None) -> Model:
-    """Return the family of a model. A vendor's name before a slash does not count."""
-    id_ = model.rpartition("/")[2]
+    """Return the family of a model.
+
+    A vendor's name before a slash does not count, and a version may be written with a dot or a dash.
+    """
+    id_ = model.rpartition("/")[2].replace(".", "-")
     rows = [row for each in (vendor, *VENDORS.values()) if each for row in each.models]
-    return next((row for row in rows if id_.startswith(row.start)), _UNKNOWN)
+    unknown = (vendor or OPENAI).unknown
+    return next((row for row in rows if id_.startswith(row.start.replace(".", "-"))), unknown)
 
 
 def model_info(vendor: Vendor, model: str | None = None, *, window: int | None = None) -> ModelInfo:
@@ -54,11 +57,25 @@ def model_info(vendor: Vendor, model: str | None = None, *, window: int | None =
     info = ModelInfo(
         id=id_,
         provider=vendor.name,
-        max_tokens=window or row.window,
-        tokens_ratio=row.ratio,
+        max_tokens=window or row.window or ASSUMED_WINDOW,
         window_from=FROM_SETTINGS if window else FROM_TABLE,
+        takes_window=bool(vendor.show_path),
+        **known_of(row),
     )
-    return assumed(info) if row is _UNKNOWN and not window else info
+    return info if window or row.window else assumed(info)
+
+
+def known_of(row: Model) -> dict[str, Any]:
+    """Return what a row says of a model's tokens and of its cache, by the names of `ModelInfo`."""
+    return {
+        "tokens_ratio": row.ratio,
+        "ratios": row.ratios,
+        "bytes_per_token": row.bytes_per_token,
+        "cache_seconds": row.cache_seconds,
+        "cache_read": row.cache_read,
+        "cache_write": row.cache_write,
+        "cache_min": row.cache_min,
+    }
 
 
 def assumed(info: ModelInfo) -> ModelInfo:

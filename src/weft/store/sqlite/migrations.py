@@ -138,7 +138,21 @@ def m004_requests(db: apsw.Connection) -> None:
     db.execute(_REQUESTS_004)
 
 
-STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_epochs, m004_requests)
+def m005_ratios_by_script(db: apsw.Connection) -> None:
+    """Give the learned ratios of a model a counter and a script. Those that were of neither are dropped."""
+    db.execute("alter table models rename to models_004")
+    db.execute(
+        "create table models(model text not null, counter text not null default '', "
+        "script text not null default '', ratio real, window integer, "
+        "primary key (model, counter, script)) strict, without rowid"
+    )
+    db.execute(
+        "insert into models(model, window) select model, window from models_004 where window is not null"
+    )
+    db.execute("drop table models_004")
+
+
+STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_epochs, m004_requests, m005_ratios_by_script)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

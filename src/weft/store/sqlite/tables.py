@@ -307,9 +307,11 @@ TABLES: tuple[Table, ...] = (
     ),
     table(
         "models",
-        *names("model", sql="text primary key"),
+        *names("model"),
+        *codes("counter", "script", sql="text not null default ''"),
         Column("ratio", "real"),
         *integers("window", sql="integer"),
+        constraints=("primary key (model, counter, script)",),
         has_rowid=False,
     ),
     # --- mailbox

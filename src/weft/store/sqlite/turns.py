@@ -141,16 +141,18 @@ class SqliteTurns(Repository):
             return False
         return True
 
-    async def find_ratio(self, model: str) -> float | None:
-        return await self._value(float, "select ratio from models where model = ?", model)
+    async def find_ratios(self, model: str, counter: str) -> dict[str, float]:
+        query = "select script, ratio from models where model = ? and counter = ? and ratio is not null"
+        return dict(await self._rows(query, storable(model), counter))
 
     async def find_window(self, model: str) -> int | None:
-        return await self._value(int, "select window from models where model = ?", model)
+        query = "select window from models where model = ? and counter = '' and script = ''"
+        return await self._value(int, query, model)
 
     async def save_window(self, model: str, window: int) -> None:
         query = (
             "insert into models(model, window) values(?, ?) "
-            "on conflict(model) do update set window = excluded.window"
+            "on conflict(model, counter, script) do update set window = excluded.window"
         )
         await self._execute(query, storable(model), window)
 
@@ -268,11 +270,18 @@ class SqliteTurns(Repository):
                 mailbox.answer(db, inbox_id, "" if again else ending.reply)
             db.execute("delete from turn_steps where turn_id = ?", (turn_id,))
             save_requests(db, turn_id, ending.record.requests)
-            if (said := ending.receipt) is not None and said.model and said.ratio is not None:
-                query = (
-                    "insert into models(model, ratio) values(?, ?) "
-                    "on conflict(model) do update set ratio = excluded.ratio"
-                )
-                db.execute(query, (storable(said.model), said.ratio))
+            if ending.receipt is not None:
+                _learn(db, ending.receipt)
 
         await self._write(work)
+
+
+def _learn(db: apsw.Connection, receipt: Receipt) -> None:
+    """Store the ratio that a provider's report taught, for the script of the request."""
+    if receipt.ratio is None or not receipt.model or not receipt.script:
+        return
+    query = (
+        "insert into models(model, counter, script, ratio) values(?, ?, ?, ?) "
+        "on conflict(model, counter, script) do update set ratio = excluded.ratio"
+    )
+    db.execute(query, (storable(receipt.model), receipt.counter, receipt.script, receipt.ratio))
