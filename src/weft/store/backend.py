@@ -27,6 +27,8 @@ from weft.store.people import (
     Auth,
     FactReader,
     Facts,
+    InstructionReader,
+    Instructions,
     Mailbox,
     People,
     Streams,
@@ -60,6 +62,9 @@ class ContextStore(Protocol):
     def facts(self) -> FactReader: ...
 
     @property
+    def instructions(self) -> InstructionReader: ...
+
+    @property
     def summaries(self) -> SummaryReader: ...
 
     @property
@@ -80,6 +85,7 @@ class Lasting(Protocol):
     turns: Turns
     people: People
     facts: Facts
+    instructions: Instructions
     summaries: Summaries
     tasks: Tasks
     mailbox: Mailbox
@@ -132,7 +138,7 @@ class Backend(Lasting, Protocol):
     vectors: VectorIndex
 
     async def list_remembered(self) -> Sequence[Remembered]:
-        """Return all blocks, facts, notes and summaries of everyone, for an audit."""
+        """Return all blocks, facts, instructions, notes and summaries of everyone, for an audit."""
 
     async def begin_purge(self, text: str) -> None:
         """Guard a text: from now on no writer, in whatever process, can store it again for a day."""

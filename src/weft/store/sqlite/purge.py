@@ -61,7 +61,8 @@ def delete_session(db: apsw.Connection, session_id: str) -> int:
     for ref in refs:
         unindex(db, ("message", str(ref)))
     said = "(select id from messages where session_id = ?)"
-    db.execute(f"update facts set message_id = null where message_id in {said}", (session_id,))
+    for name in ("facts", "instructions"):
+        db.execute(f"update {name} set message_id = null where message_id in {said}", (session_id,))
     turns = "from turns where session_id = ?)"
     db.execute(f"delete from turn_steps where turn_id in (select id {turns}", (session_id,))
     for box in ("inbox", "outbox"):
