@@ -19,6 +19,7 @@ from weft.gateway.lazy_store import LazyStore
 from weft.gateway.remember import explicit_memory
 from weft.gateway.sanitize import sanitize
 from weft.gateway.settings import GatewaySettings
+from weft.gateway.standing import HeardInstructions
 from weft.offload import SMALL, offloaded
 from weft.providers.base import Provider, collected
 from weft.turn.journal import settle_interrupted
@@ -166,14 +167,18 @@ class Assistant:
         """Run the turn of a request, and give its reply to the requests that steered it."""
         request = replace(request, caller=self._with_asking(request.caller))
         change = await self._remember_by_rule(request, provider or self.engine.provider)
-        turn = replace(await self.engine.turn(request, provider), notes=notes)
-        if self.lanes.settings.while_running == "steer" and request.origin == "user":
-            turn = replace(turn, steering=partial(_steering, lane))
+        heard = HeardInstructions(self.engine)
+        is_steered = self.lanes.settings.while_running == "steer" and request.origin == "user"
+        await heard.hear(request, is_steered=is_steered)
+        turn = replace(await self.engine.turn(request, provider), notes=notes, changes=heard.changes)
+        if is_steered:
+            turn = replace(turn, steering=partial(_steering, lane, request, heard))
         reply: Reply | None = None
         try:
             async with aclosing(run_turn(turn)) as events:
                 async for event in events:
                     if isinstance(event, Done):
+                        await heard.save()
                         reply = replace(event.reply, changes=(*change, *event.reply.changes))
                         self._learn_ratio(reply)
                         event = Done(reply)  # noqa: PLW2901
@@ -221,7 +226,7 @@ def _complete(reply: Reply) -> tuple[Event, ...]:
     return (TextDelta(reply.text), Done(reply)) if reply.text else (Done(reply),)
 
 
-def _steering(lane: Lane) -> list[TurnRequest]:
+def _steering(lane: Lane, running: TurnRequest, heard: HeardInstructions) -> list[TurnRequest]:
     """Take the messages that came since the turn of a lane began, up to one that is not plain text."""
 
     def is_text(request: TurnRequest) -> bool:
@@ -230,4 +235,7 @@ def _steering(lane: Lane) -> list[TurnRequest]:
             return False  # it is sanitized in a thread, in a turn of its own
         return request.is_plain and bool(request.text.strip()) and not is_command_here
 
-    return [replace(each, text=sanitize(each.text).text) for each in lane.absorb(is_text)]
+    requests = [replace(each, text=sanitize(each.text).text) for each in lane.absorb(is_text)]
+    for each in requests:
+        heard.take(replace(each, caller=running.caller))
+    return requests

@@ -62,7 +62,10 @@ class SqliteInstructions(Repository):
             active = fetch(db, StandingInstruction, _NOW, sender)
             chosen = numbered_instruction(without_copies(active), which)
             if chosen is None:
-                raise UnknownName(f"There is no standing instruction {which!r}: list them for their numbers.")
+                raise UnknownName(
+                    f"There is no standing instruction {which!r}: `/instructions` and "
+                    "`weft instructions list` show their numbers."
+                )
             copies = [one for one in active if instruction_key(one.text) == instruction_key(chosen.text)]
             _end(db, copies, time.time(), _next_number(db))
             return chosen
