@@ -104,7 +104,7 @@ async def test_undo_takes_rules_facts_and_blocks_back_in_the_reverse_order() -> 
         calling("memory_append", label="notes", text="Two"),
         "Hecho.",
     )
-    async with talking(*script) as (talk, model):
+    async with talking(*script) as (talk, _):
         reply = await reply_to(talk, f"I live in Lisbon. {RULE}")
         assert reply.changes == ("remembered city: Lisbon", "from now on: always answer in Spanish")
         await talk.say("Never call me Bob.")

@@ -172,7 +172,7 @@ class Assistant:
         await heard.hear(request, is_steered=is_steered)
         turn = replace(await self.engine.turn(request, provider), notes=notes, changes=heard.changes)
         if is_steered:
-            turn = replace(turn, steering=partial(_steering, lane, request, heard))
+            turn = replace(turn, steering=heard.listening(request, partial(_steering, lane)))
         reply: Reply | None = None
         try:
             async with aclosing(run_turn(turn)) as events:
@@ -226,7 +226,7 @@ def _complete(reply: Reply) -> tuple[Event, ...]:
     return (TextDelta(reply.text), Done(reply)) if reply.text else (Done(reply),)
 
 
-def _steering(lane: Lane, running: TurnRequest, heard: HeardInstructions) -> list[TurnRequest]:
+def _steering(lane: Lane) -> list[TurnRequest]:
     """Take the messages that came since the turn of a lane began, up to one that is not plain text."""
 
     def is_text(request: TurnRequest) -> bool:
@@ -235,7 +235,4 @@ def _steering(lane: Lane, running: TurnRequest, heard: HeardInstructions) -> lis
             return False  # it is sanitized in a thread, in a turn of its own
         return request.is_plain and bool(request.text.strip()) and not is_command_here
 
-    requests = [replace(each, text=sanitize(each.text).text) for each in lane.absorb(is_text)]
-    for each in requests:
-        heard.take(replace(each, caller=running.caller))
-    return requests
+    return [replace(each, text=sanitize(each.text).text) for each in lane.absorb(is_text)]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from weft.errors import StoreError
 from weft.gateway.engine import Engine
 from weft.gateway.sanitize import sanitize
 from weft.memory.base import Store
 from weft.tokens import COUNTERS
+from weft.turn.run import Steering
 from weft.types.instruction import instruction_key, problem_with_instruction
 from weft.types.recognize import standing_instructions
 from weft.types.request import TurnRequest
@@ -47,6 +49,17 @@ class HeardInstructions:
         self._known = {instruction_key(one.text) for one in active}
         self._pinned = [one.text for one in active if one.pinned]
         self.take(request)
+
+    def listening(self, running: TurnRequest, steering: Steering) -> Steering:
+        """Return the same function, with the messages that it returns read for instructions too."""
+
+        def read() -> Sequence[TurnRequest]:
+            requests = steering()
+            for each in requests:
+                self.take(replace(each, caller=running.caller))
+            return requests
+
+        return read
 
     def take(self, request: TurnRequest) -> None:
         """Recognize what is new in a person's own words."""
