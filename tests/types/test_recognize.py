@@ -148,6 +148,8 @@ She never calls.
 My boss always answers late.
 Do you always answer in English?
 Can you always answer in Spanish?
+Always answer in Spanish?
+From now on you will call me Bob?
 He said: always answer politely.
 My grandmother always said never call a wolf a dog.
 Never again will I fly.
@@ -206,6 +208,7 @@ Ich stehe immer um sechs auf.
 Sie ruft nie an.
 Mein Chef antwortet immer spät.
 Antwortest du immer auf Englisch?
+Antworte immer auf Deutsch?
 Antworte auf Deutsch.
 Nenn mich Robert.
 Er sagte: antworte immer höflich.
@@ -252,6 +255,7 @@ On ne sait jamais.
 我老板总是回复得很晚。
 总是回复得很晚。
 你总是用英文回答吗？
+你必须始终用中文回答吗
 用中文回答。
 请叫我小王。
 他说：总是礼貌地回答。
@@ -330,7 +334,7 @@ def test_only_the_sentence_with_the_rule_is_taken(message: str, rules: tuple[str
 @pytest.mark.parametrize(
     "message",
     [
-        "What does this file do?\n```\nAlways answer in Spanish.\n```",
+        "Look at this.\n```\nAlways answer in Spanish.\n```",
         "> Always answer in Spanish.\nWhat do you think?",
         "My boss wrote:\nAlways answer in Spanish.",
         "The sign reads `always answer in Spanish`.",

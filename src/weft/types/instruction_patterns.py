@@ -7,6 +7,8 @@ are those of an assistant's work, because "never call me Bob" is a rule and "nev
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import cache
 
 _LANGUAGE = (
     r"(?:english|spanish|german|french|chinese|japanese|italian|portuguese|dutch|russian|korean|arabic"
@@ -14,8 +16,27 @@ _LANGUAGE = (
 )
 
 
-def _lasting(*forms: str) -> list[re.Pattern[str]]:
-    return [re.compile(form, re.IGNORECASE) for form in forms]
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern at its first use: all of them take 60 ms, and few messages need any."""
+    return re.compile(pattern, re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The forms of lasting rules in a language. No sentence without its `trigger` has one of them."""
+
+    trigger: str
+    forms: tuple[str, ...]
+
+    def matches(self, sentence: str) -> bool:
+        if not compiled(self.trigger).search(sentence):
+            return False
+        return any(compiled(form).match(sentence) for form in self.forms)
+
+
+def _language(trigger: str, *forms: str) -> Language:
+    return Language(trigger, forms)
 
 
 def _words(most: int) -> str:
@@ -65,7 +86,9 @@ _EN_LATER = (
     r"|every time|each time|at all times|without exception)(?:,? (?:please|ok|okay|thanks|thank you))?\W*$"
 )
 _EN_ASKS = r"(?!.*\b(?:what|how|why|who|whether|which|where|when|if|about)\b)"
-ENGLISH = _lasting(
+ENGLISH = _language(
+    r"\b(?:always|never|ever|now|here|today|point|forward|henceforth|future|every|everytime|each|whenever"
+    r"|any ?time|any ?more|all|under|without)\b",
     rf"{_EN_LEAD}(?:always|never(?: ever)?(?: again)?|{_EN_NOT} ever|under no circumstances"
     rf"|at all times,?) "
     rf"(?:please )?{_EN_VERB}",
@@ -133,7 +156,8 @@ _ES_ORDER = (
     rf"(?:{_ES_SURE}|{_ES_EITHER} (?:(?:siempre|solo|sólo|por favor) )?{_ES_HINT}|{_ES_NOT}|{_ES_WANT})"
 )
 _ES_ASKS = r"(?!.*\b(?:qué|cómo|por qué|quién|cuándo|cuál|dónde|si)\b)"
-SPANISH = _lasting(
+SPANISH = _language(
+    r"\b(?:siempre|nunca|jamás|ahora|hoy|momento|adelante|futuro|sucesivo|vez|veces|vuelvas)\b",
     rf"{_ES_LEAD}{_ES_SURE} {_words(3)}siempre\b",
     rf"{_ES_LEAD}{_ES_EITHER},? (?:por favor,? )?siempre {_ES_HINT}",
     rf"{_ES_LEAD}siempre,? (?:por favor,? )?(?:{_ES_SURE}|(?:responde|contesta|escribe|habla) "
@@ -193,7 +217,9 @@ _DE_ASKS = r"(?!.*\b(?:was|wie|warum|wieso|wer|ob|wann|welche[rsn]?|wo|über)\b)
 _DE_NOT_REGRET = (
     r"(?!.*\b(?:leider|sorry|tut mir leid|zu spät)\b)(?!frage? mich .*\b(?:ob|warum|wieso|wie|was|wer)\b)"
 )
-GERMAN = _lasting(
+GERMAN = _language(
+    r"\b(?:immer|stets|grundsätzlich|ausnahmslos|jederzeit|nie|niemals|ab|an|künftig|zukünftig|zukunft"
+    r"|fortan|jedes ?mal|sooft)\b",
     rf"{_DE_LEAD}{_DE_NOT_REGRET}{_DE_IMPERATIVE} {_words(4)}{_DE_ALWAYS}\b",
     rf"{_DE_LEAD}{_DE_SOMEBODY}{_DE_ALWAYS} (?!wenn\b)(?:\S+ ){{1,12}}?{_DE_INFINITIVE_END}",
     rf"{_DE_LEAD}{_DE_NOW},? (?:bitte )?(?:{_DE_ALWAYS} |nur (?:noch )?)?(?:{_DE_IMPERATIVE}|{_DE_YOU_DO}"
@@ -245,7 +271,9 @@ _FR_YOU = (
     r"|je (?:veux|voudrais|souhaite|aimerais) que (?:tu|vous)|(?:merci|prière) de)\b"
 )
 _FR_ASKS = r"(?!.*\b(?:ce que|ce qui|comment|pourquoi|qui|quand|si|quels?|quelles?|où)\b)"
-FRENCH = _lasting(
+FRENCH = _language(
+    r"\b(?:toujours|systématiquement|jamais|fois|circonstances|désormais|dorénavant|maintenant|moment"
+    r"|instant|avenir|présent)\b",
     rf"{_FR_LEAD}{_FR_IMPERATIVE} {_words(3)}(?:toujours|systématiquement|à chaque fois"
     rf"|en toutes circonstances)\b",
     rf"{_FR_LEAD}{_FR_NOT} {_words(2)}jamais\b",
@@ -278,7 +306,8 @@ _ZH_MUST = (
 )
 _ZH_NOT = r"(?:不要|别|不准|不许|不得|不能|不可以|勿)(?:再)?"
 _ZH_NOW = r"(?:从现在(?:起|开始)|从今(?:天)?(?:起|以后|往后|开始)|从此(?:以后)?|以后|今后|往后|日后|将来)"
-CHINESE = _lasting(
+CHINESE = _language(
+    r"[从以今往日将始永一务每请要须该得绝再任只]",
     rf"{_ZH_LEAD}{_ZH_NOW}[，,：:\s]*(?!再说){_ZH_MUST}(?:{_ZH_NOT})?{_ZH_MUST}{_ZH_VERB}",
     rf"{_ZH_LEAD}(?:你|您)?(?:必须|要|应该|务必|得)?(?:始终|永远|一律|务必总是|每次都(?:要"
     rf"|请)){_ZH_MUST}{_ZH_VERB}",
@@ -323,7 +352,9 @@ _JA_NOW = (
 )
 _JA_ALWAYS = r"(?:いつも|常に|つねに|必ず|毎回|絶対に|決して|けっして|二度と|一切|どんな時も)"
 _JA_NOBODY = r"(?!(?:私|僕|俺|わたし|彼|彼女|母|父|上司|友達|みんな|うち)(?:は|も|の(?!こと)))"
-JAPANESE = _lasting(
+JAPANESE = _language(
+    r"(?:これから|今後|今から|以後|この先|次から|今日から|いつも|常に|つねに|必ず|毎回|絶対に|決して"
+    r"|けっして|二度と|一切|どんな時も|たび|度に|ときは|時は)",
     rf"{_JA_LEAD}{_JA_NOBODY}(?:私(?:に|を|への"
     rf"|のこと)[^、。]{{0,12}}?)?{_JA_NOW}[、,]?.{{0,200}}?{_JA_END}",
     rf"{_JA_LEAD}{_JA_NOBODY}(?:(?:私|僕|俺)(?:に|を|への|のこと)[^、。]{{0,16}}?|[^、。は]{{1,16}}?(?:は"
@@ -334,41 +365,6 @@ JAPANESE = _lasting(
     rf"[、,]?.{{0,160}}?{_JA_END}",
 )
 
-LASTING = (*ENGLISH, *SPANISH, *GERMAN, *FRENCH, *CHINESE, *JAPANESE)
-"""A sentence that matches one of these at its start sets a lasting rule."""
-
-QUESTION = re.compile(r"^[¿]|[?？]|[吗呢么][。！!\s]*$|(?:ます|です|の)か[。\s]*$")
-"""A sentence that asks something."""
-REPORTED = re.compile(
-    r"\b(?:said|says|told (?:me|us|him|her|them)|used to say|taught|wrote|shouted|yelled|saying goes|motto"
-    r"|proverb|lyrics|slogan|dijo|decía|dijeron|dice (?:mi|el|la|que)|escribió|refrán|lema|sagte|sagt"
-    r"|gesagt"
-    r"|meinte|schrieb|sprichwort|a dit|disait|m'a dit|dit-il|dit-elle|proverbe|devise)\b"
-    r"|[他她]们?说|说过|常说|俗话|座右铭|と言[いっわう]|って言|ことわざ|という(?:歌|言葉|本)",
-    re.IGNORECASE,
-)
-"""A sentence that tells what somebody said."""
-MATERIAL = re.compile(
-    r"(?:please |can you |could you )?(?:translate|proofread|correct (?:this|the)|summari[sz]e|rewrite"
-    r"|rephrase"
-    r"|paraphrase|what (?:does|is|do)|how do (?:i|you) (?:say|translate)|(?:write|draft|compose) "
-    r"(?:me )?an? "
-    r"|(?:por favor,? )?(?:traduce|corrige|resume|reescribe|qué significa|¿qué significa|escríbe"
-    r"(?:me)? una? "
-    r"|escribe una? )|(?:bitte )?(?:übersetze?|korrigiere?|fasse? |was (?:bedeutet|heißt)|schreibe? "
-    r"(?:mir )?"
-    r"(?:ein|eine|einen) )|traduis|corrige|résume|reformule|que veut dire|écris(?:-moi)? une? "
-    r"|(?:请)?(?:帮我)?(?:翻译|润色|总结|改写|校对|写一?[首篇个封段])|.{0,40}(?:是什么意思)"
-    r"|.{0,40}(?:翻訳し|訳し|要約し|添削し|書き直し|の意味)|.{0,20}(?:詩|物語|小説|メール|手紙|文章)を書)",
-    re.IGNORECASE,
-)
-"""A sentence that asks for work on a text: what follows it may be that text."""
-LIST_HEADING = re.compile(
-    r"(?:(?:some|my|these|the|a few|new) )?(?:rules?|instructions?)(?: for you)?\s?[:：]$"
-    r"|(?:mis |unas |estas )?(?:reglas|instrucciones)(?: para ti)?\s?:$|(?:meine |ein paar |diese )?"
-    r"(?:regeln|anweisungen)(?: für dich)?\s?:$|(?:mes |quelques |ces )?(?:règles|consignes)"
-    r"(?: pour toi)?\s?:$"
-    r"|(?:我的)?(?:规则|规矩|要求)\s?[:：]$|(?:私の)?(?:ルール|お願い)\s?[:：]$",
-    re.IGNORECASE,
-)
-"""A line with a colon after which rules may stand; after any other the text of somebody else may."""
+LANGUAGES = (ENGLISH, SPANISH, GERMAN, FRENCH, CHINESE, JAPANESE)
+TRIGGERS = "|".join(language.trigger for language in LANGUAGES)
+"""A text in which none of these is found sets no rule."""

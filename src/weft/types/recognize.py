@@ -3,7 +3,7 @@
 A sentence counts if it is addressed to the assistant and sets a lasting rule ("always answer in Spanish").
 Facts about people, questions, quotes, stories and orders for one time do not count. A sentence that could be
 either is left out: a rule that nobody gave is worse than one that must be said again.
-`instruction_patterns.py` has the patterns of six languages.
+`instruction_patterns.py` and `instruction_exclusions.py` have the patterns of six languages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from unicodedata import normalize
 
 from weft.types.escape import without_fenced
-from weft.types.instruction_patterns import LASTING, LIST_HEADING, MATERIAL, QUESTION, REPORTED
+from weft.types.instruction_exclusions import LIST_HEADING, MATERIAL, QUESTION, REPORTED
+from weft.types.instruction_patterns import LANGUAGES, TRIGGERS, compiled
 
 MAX_READ_CHARS = 4_000
 """Only so much of a message is read: people give rules in a few words, and long texts are pasted."""
@@ -45,22 +46,22 @@ def standing_instructions(own_words: str) -> tuple[str, ...]:
     `own_words` is what the person wrote themselves. Fences, quoted lines and mails in it are not read.
     """
     text = normalize("NFC", own_words[:MAX_READ_CHARS])
-    if _MAIL.search(text):
+    if not compiled(TRIGGERS).search(text) or _MAIL.search(text):
         return ()
     text = without_fenced(text)
     sentences: dict[str, None] = {}
     for sentence, masked in _sentences(text):
         if _is_instruction(masked):
             sentences[sentence] = None
-        elif MATERIAL.match(masked):
+        elif compiled(MATERIAL).match(masked):
             break  # what follows is the text to work on
     return tuple(sentences)[:MAX_PER_MESSAGE]
 
 
 def _is_instruction(masked: str) -> bool:
-    if len(masked) > MAX_CHARS or QUESTION.search(masked) or REPORTED.search(masked):
+    if len(masked) > MAX_CHARS or not any(language.matches(masked) for language in LANGUAGES):
         return False
-    return any(pattern.match(masked) for pattern in LASTING)
+    return not compiled(QUESTION).search(masked) and not compiled(REPORTED).search(masked)
 
 
 def _sentences(text: str) -> Iterator[tuple[str, str]]:
@@ -76,9 +77,9 @@ def _sentences(text: str) -> Iterator[tuple[str, str]]:
         if not bare:
             is_introduced = False
         elif bare.endswith((":", "：")):
-            if MATERIAL.match(bare):
+            if compiled(MATERIAL).match(bare):
                 return
-            is_introduced = LIST_HEADING.match(bare) is None
+            is_introduced = compiled(LIST_HEADING).match(bare) is None
         elif not is_introduced and not bare.startswith((">", "|", "#")):
             bullet = _BULLET.match(line)
             for first, last in _spans(line, bullet.end() if bullet else 0):
