@@ -315,6 +315,7 @@ def test_facts_questions_quotes_stories_and_orders_for_once_are_not(language: st
     ("message", "rules"),
     [
         ("Hi! Always answer in Spanish. What's the weather?", ("Always answer in Spanish.",)),
+        ("What is the weather? Always answer in Spanish.", ("Always answer in Spanish.",)),
         ("always answer in spanish. what is the time", ("always answer in spanish.",)),
         ("Use km, e.g. 5 km. Never use miles, i.e. no mi.", ("Never use miles, i.e. no mi.",)),
         (
@@ -340,6 +341,7 @@ def test_only_the_sentence_with_the_rule_is_taken(message: str, rules: tuple[str
         "The sign reads `always answer in Spanish`.",
         'He told me "Always answer politely. Never call me Bob." and left.',
         "Translate this into German. Always answer politely. Never call me Bob.",
+        "What does this sentence mean? Always answer in Spanish.",
         "Subject: rules\nAlways answer in Spanish.",
         "Proofread:\n\nAlways answer in Spanish.",
         "| Always answer in Spanish. |",
