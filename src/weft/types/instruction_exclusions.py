@@ -18,7 +18,8 @@ REPORTED = (
 MATERIAL = (
     r"(?:please |can you |could you )?(?:translate|proofread|correct (?:this|the)|summari[sz]e|rewrite"
     r"|rephrase"
-    r"|paraphrase|what (?:does|do|is)\b[^?]{0,80}\bmean|how do (?:i|you) (?:say|translate)|(?:write|draft|compose) "
+    r"|paraphrase|what (?:does|do|is)\b[^?]{0,80}\bmean|how do (?:i|you) (?:say|translate)|(?:write|draft"
+    r"|compose) "
     r"(?:me )?an? "
     r"|(?:por favor,? )?(?:traduce|corrige|resume|reescribe|qué significa|¿qué significa|escríbe"
     r"(?:me)? una? "
