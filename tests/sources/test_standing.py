@@ -7,9 +7,9 @@ import pytest
 import weft
 from weft.sources.base import Options
 from weft.sources.standing import offer
+from weft.store.instruction_limits import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS
 from weft.testing import InMemoryInstructions, InMemoryStore
 from weft.tokens import count
-from weft.types.instruction import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS
 from weft.types.section import Origin, Stability
 
 AT = datetime(2026, 11, 18, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.types.instruction import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS
+from weft.store.instruction_limits import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS
 
 ME = "terminal:owner"
 

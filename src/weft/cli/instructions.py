@@ -12,7 +12,8 @@ from weft.cli.stores import with_store
 from weft.errors import ConfigError, UnknownName, did_you_mean
 from weft.gateway.sanitize import clean
 from weft.memory.base import Store
-from weft.types.instruction import StandingInstruction, split_by_limits
+from weft.store.instruction_limits import split_by_limits
+from weft.types.instruction import StandingInstruction
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="List, add and remove standing instructions of a person."

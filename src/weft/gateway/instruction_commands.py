@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weft.errors import ConfigError
 from weft.gateway.conversation import Conversation
+from weft.store.instruction_limits import split_by_limits
 from weft.types.escape import one_line
-from weft.types.instruction import split_by_limits
 
 _NONE = "You gave no standing instructions yet: `/always TEXT` adds one."
 

@@ -10,9 +10,10 @@ from weft.errors import StoreError
 from weft.gateway.engine import Engine
 from weft.gateway.sanitize import sanitize
 from weft.memory.base import Store
+from weft.store.instruction_limits import problem_with_instruction
 from weft.tokens import COUNTERS
 from weft.turn.run import Steering
-from weft.types.instruction import instruction_key, problem_with_instruction
+from weft.types.instruction import instruction_key
 from weft.types.recognize import standing_instructions
 from weft.types.request import TurnRequest
 from weft.types.session import ONE_OFF

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.sources.base import BuildRequest, Options, entries_beyond, title_of
+from weft.store.instruction_limits import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS, split_by_limits
 from weft.types.escape import one_line
-from weft.types.instruction import (
-    MAX_INSTRUCTION_TOKENS,
-    MAX_INSTRUCTIONS,
-    StandingInstruction,
-    split_by_limits,
-)
+from weft.types.instruction import StandingInstruction
 from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 
 _BEYOND = (

@@ -9,16 +9,11 @@ from secrets import token_hex
 import apsw
 
 from weft.errors import StoreError, UnknownName
+from weft.store.instruction_limits import problem_with_instruction
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.identity import PERSON
 from weft.store.sqlite.rows import fetch, next_seq, storable
-from weft.types.instruction import (
-    StandingInstruction,
-    instruction_key,
-    numbered_instruction,
-    problem_with_instruction,
-    without_copies,
-)
+from weft.types.instruction import StandingInstruction, instruction_key, numbered_instruction, without_copies
 
 _ALL = (
     "select instructions.id, text, pinned, coalesce(messages.session_id, '') as session_id, "
