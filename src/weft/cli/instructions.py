@@ -16,7 +16,9 @@ from weft.store.instruction_limits import split_by_limits
 from weft.types.instruction import StandingInstruction
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="List, add and remove standing instructions of a person."
+    add_completion=False,
+    no_args_is_help=True,
+    help="List, add and remove what the assistant is told to always do.",
 )
 
 Person = Annotated[
