@@ -94,7 +94,8 @@ class World:
         said = [
             message.content for message in await self.store.messages.all(self.ids[f"session {person}"][0])
         ]
-        return json.dumps([blocks, sorted(notes), facts, tasks, said], default=str)
+        rules = [(rule.id, rule.text) for rule in await self.store.instructions.list(sender)]
+        return json.dumps([blocks, sorted(notes), facts, rules, tasks, said], default=str)
 
     async def plant(self, person: str) -> None:
         """Store the person's secret in every store."""
@@ -107,6 +108,7 @@ class World:
         await memory.append_to_block(agent, "notes", f"{mark} in the notes", own_line=True)
         note = await memory.insert_archival(agent, f"{mark} in a note")
         await self.store.facts.set(caller.sender, "hobby", f"{mark} in a fact")
+        rule = await self.store.instructions.add(caller.sender, f"Always mention {mark}", pinned=True)
         task = await self.store.tasks.add(caller.sender, f"{mark} in a task", DUE)
         await self.store.summaries.add(caller.channel, caller.sender_id, f"{mark} in a summary")
         current = (await self.say(person, f"Do you remember my {mark}?")).session_id
@@ -117,6 +119,7 @@ class World:
             f"label {person}": [f"diary-{person}"],
             f"note {person}": [note],
             f"task {person}": [task],
+            f"rule {person}": [rule.id],
             f"result {person}": [result],
             f"sender {person}": [caller.sender, f"http:{person}", person, agent],
         }

@@ -34,6 +34,7 @@ from weft.tools.function import tool_from
 from weft.tools.registry import ToolRegistry
 from weft.turn.build import ContextBuilder
 from weft.types.context import Context, ContextNeeds
+from weft.types.instruction import StandingInstruction
 from weft.types.limits import (
     ContextConfig,
     ModelContextLimits,
@@ -142,6 +143,7 @@ __all__ = [
     "SessionRule",
     "SharedBlock",
     "Stability",
+    "StandingInstruction",
     "Store",
     "StoreError",
     "Summary",

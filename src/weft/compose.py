@@ -162,6 +162,7 @@ class BackendStore:
         self.finder = Finder(backend.search, backend.vectors, embedder)
         self.sessions, self.messages, self.turns = backend.sessions, backend.messages, backend.turns
         self.people, self.facts = backend.people, backend.facts
+        self.instructions = backend.instructions
         self.summaries, self.tasks = backend.summaries, backend.tasks
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
         self.activity, self.epochs = backend.activity, backend.epochs

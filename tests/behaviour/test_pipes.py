@@ -48,6 +48,7 @@ CALLS = {
     "serve": ["--print-unit"],
     "sessions": ["list"],
     "skills": ["list"],
+    "instructions": ["list"],
     "tasks": ["list"],
     "token": ["list"],
     "tools": ["list"],

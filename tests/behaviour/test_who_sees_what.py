@@ -153,6 +153,7 @@ async def test_a_command_reaches_what_the_page_says(command: str, actor: str) ->
         own = [name for kind in ("label", "session", "task") for name in lived.named(kind, actor)]
         foreign = [name for key, names in lived.ids.items() for name in names if not key.endswith(actor)]
         words = ["", "full", "1", *own, "hobby", *foreign, *(f"diary-{p}@{p}" for p in others)]
+        words += [f"remove {rule}" for rule in lived.named("rule", *others)]
         outputs = []
         for word in words:
             try:

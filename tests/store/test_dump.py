@@ -31,6 +31,7 @@ async def fill(store: weft.Store) -> str:
     await store.messages.append(session.id, result("call-1", "x"), signed)
     await store.facts.set("telegram:42", "city", "Rome")
     await store.facts.set("telegram:42", "city", "Lisbon")
+    await store.instructions.add("telegram:42", "Always answer in Spanish.")
     await store.people.link("web:1", "telegram:42")
     await store.summaries.add("telegram", "42", "about boats", session_id=session.id)
     await store.tasks.add("telegram:42", "pack", datetime(2026, 12, 1, tzinfo=UTC))

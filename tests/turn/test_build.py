@@ -246,6 +246,7 @@ class AskedStore:
 
     messages = property(lambda self: self.rest.messages)
     facts = property(lambda self: self.rest.facts)
+    instructions = property(lambda self: self.rest.instructions)
     summaries = property(lambda self: self.rest.summaries)
     memory = property(lambda self: self.rest.memory)
     epochs = None

@@ -36,6 +36,7 @@ COMMANDS = {
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
     "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
+    "instructions": "List, add and remove what the assistant is told to always do.",
     "mcp": "Serve the assistant and one person's memory to other programs, over MCP.",
     "memory": "See and change what agents remember, with all its history.",
     "models": "List the models that can answer; install the embedded one.",

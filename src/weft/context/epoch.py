@@ -71,7 +71,7 @@ class EpochPlan:
 def why_ended(epoch: Epoch, materials: Materials, *, recipe: str, now: datetime) -> str:
     """Return why an epoch does not go on with this request; empty if it does.
 
-    `recipe` is the hash of the recipe now. Where the provider's cache has gone cold, a new epoch costs nothing.
+    `recipe` is the hash of the recipe now. Where the provider's cache has gone cold, a new epoch is free.
     """
     spec = materials.spec
     model = (spec.model.provider, spec.model.id) if spec.model else ("", "")

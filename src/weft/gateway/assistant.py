@@ -20,6 +20,7 @@ from weft.gateway.lazy_store import LazyStore
 from weft.gateway.remember import explicit_memory
 from weft.gateway.sanitize import sanitize
 from weft.gateway.settings import GatewaySettings
+from weft.gateway.standing import HeardInstructions
 from weft.offload import SMALL, offloaded
 from weft.providers.base import Provider, collected
 from weft.turn.journal import settle_interrupted
@@ -169,14 +170,18 @@ class Assistant:
         """Run the turn of a request, and give its reply to the requests that steered it."""
         request = replace(request, caller=self._with_asking(request.caller))
         change = await self._remember_by_rule(request, provider or self.engine.provider)
-        turn = replace(await self.engine.turn(request, provider), notes=notes)
-        if self.lanes.settings.while_running == "steer" and request.origin == "user":
-            turn = replace(turn, steering=partial(_steering, lane))
+        heard = HeardInstructions(self.engine)
+        is_steered = self.lanes.settings.while_running == "steer" and request.origin == "user"
+        await heard.hear(request, is_steered=is_steered)
+        turn = replace(await self.engine.turn(request, provider), notes=notes, changes=heard.changes)
+        if is_steered:
+            turn = replace(turn, steering=heard.listening(request, partial(_steering, lane)))
         reply: Reply | None = None
         try:
             async with aclosing(run_turn(turn)) as events:
                 async for event in events:
                     if isinstance(event, Done):
+                        await heard.save()
                         reply = replace(event.reply, changes=(*change, *event.reply.changes))
                         self._learn_ratio(reply)
                         if self.folds.is_due(turn, reply):

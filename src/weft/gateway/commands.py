@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from weft.errors import ConfigError, did_you_mean
 from weft.gateway.conversation import Conversation
+from weft.gateway.instruction_commands import always, instructions
 from weft.gateway.memory_commands import (
     cancel_task,
     forget_fact,
@@ -169,6 +170,10 @@ COMMANDS = {
     "undo": Command("takes the last change of memory back; `/undo LABEL` that of one block.", undo_memory),
     "facts": Command("lists what is known about you.", show_facts),
     "forget": Command("forgets a fact about you: `/forget KEY`.", forget_fact),
+    "always": Command("makes something a rule for good: `/always TEXT`.", always),
+    "instructions": Command(
+        "lists your standing instructions; `/instructions remove NUMBER` removes one.", instructions
+    ),
     "tasks": Command("lists what is pending for you.", show_tasks),
     "cancel": Command("cancels a task: `/cancel ID`.", cancel_task),
     "last": Command("shows the last answer once more.", show_last),

@@ -145,6 +145,10 @@ class Engine:
     def has_memory_tools(self, request: TurnRequest) -> bool:
         return "memory" in self.builder_named(request.recipe).recipe.tools.builtin
 
+    def shows_instructions(self, recipe: str) -> bool:
+        """Return whether a recipe shows the standing instructions of the person."""
+        return self.builder_named(recipe).recipe.layer("standing") is not None
+
     async def remember(self, caller: Caller, text: str) -> str:
         """Add a line to the caller's notes, for a model that cannot do it. Returns a few words about it.
 

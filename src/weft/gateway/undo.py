@@ -12,6 +12,7 @@ from weft.memory.base import Store
 from weft.memory.history import undoable
 from weft.memory.store import MemoryStore
 from weft.types.escape import fenced, one_line
+from weft.types.instruction import StandingInstruction
 from weft.types.memory import Fact, Permission
 from weft.types.person import agent_behind
 from weft.types.request import Caller
@@ -21,12 +22,13 @@ Undo = Callable[[], Awaitable[str]]
 
 
 async def undo_memory(conversation: Conversation, rest: str) -> str:
-    """Undo the last change of a block; without a label, the last change of any block or fact."""
+    """Undo the last change of a block; without a label, of any block, fact or standing instruction."""
     store, caller = await conversation.engine.store.get(), conversation.caller
     changes = await _block_changes(store.memory.by(caller.person, "/undo"), caller.agent_id, rest)
     fact = None if rest else await store.facts.last_change(caller.sender)
     if fact is not None and (changed_at := fact.ended_at or fact.created_at):
         changes.append((changed_at, partial(_undo_fact, store, caller, fact)))
+    changes += [] if rest else await _instruction_changes(store, caller)
     for _, undo in sorted(changes, key=lambda change: change[0], reverse=True):
         if answer := await undo():
             return answer
@@ -66,6 +68,21 @@ async def _undo_edit(memory: MemoryStore, agent: str, label: str) -> str:
 async def _remove(memory: MemoryStore, agent: str, label: str) -> str:
     await memory.delete_block(agent, label, is_system=True)
     return f"The memory block **{one_line(label)}** was removed again."
+
+
+async def _instruction_changes(store: Store, caller: Caller) -> list[tuple[datetime, Undo]]:
+    instruction = await store.instructions.last_change(caller.sender)
+    if instruction is not None and (changed_at := instruction.ended_at or instruction.created_at):
+        return [(changed_at, partial(_undo_instruction, store, caller, instruction))]
+    return []
+
+
+async def _undo_instruction(store: Store, caller: Caller, instruction: StandingInstruction) -> str:
+    """Take the newest change of an instruction back: a new one no longer holds, a removed one does again."""
+    if not await store.instructions.undo(caller.sender, instruction.id):
+        return ""
+    holds = "holds again" if instruction.ended_at else "was taken back, and no longer holds"
+    return f"The standing instruction “{one_line(instruction.text)}” {holds}."
 
 
 async def _undo_fact(store: Store, caller: Caller, fact: Fact) -> str:

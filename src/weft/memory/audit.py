@@ -134,6 +134,8 @@ class _Voice:
             return self.command(verbs["fact"], item.owner, item.name)
         if item.kind == "task":
             return shlex.join(["weft", "tasks", "cancel", item.name[:8], "--for", item.owner])
+        if item.kind == "instruction":
+            return shlex.join(["weft", "instructions", "remove", item.name, "--person", item.owner])
         return self.command(verbs[item.kind], item.name, agent=None if item.kind == "summary" else item.owner)
 
 

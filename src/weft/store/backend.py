@@ -28,6 +28,8 @@ from weft.store.people import (
     Auth,
     FactReader,
     Facts,
+    InstructionReader,
+    Instructions,
     Mailbox,
     People,
     Streams,
@@ -61,6 +63,9 @@ class ContextStore(Protocol):
     def facts(self) -> FactReader: ...
 
     @property
+    def instructions(self) -> InstructionReader: ...
+
+    @property
     def summaries(self) -> SummaryReader: ...
 
     @property
@@ -86,6 +91,7 @@ class Lasting(Protocol):
     epochs: Epochs
     people: People
     facts: Facts
+    instructions: Instructions
     summaries: Summaries
     tasks: Tasks
     mailbox: Mailbox
@@ -138,7 +144,7 @@ class Backend(Lasting, Protocol):
     vectors: VectorIndex
 
     async def list_remembered(self) -> Sequence[Remembered]:
-        """Return all blocks, facts, notes and summaries of everyone, for an audit."""
+        """Return all blocks, facts, instructions, notes and summaries of everyone, for an audit."""
 
     async def begin_purge(self, text: str) -> None:
         """Guard a text: from now on no writer, in whatever process, can store it again for a day."""

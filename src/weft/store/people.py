@@ -1,4 +1,4 @@
-"""The contract of a database for people: facts, summaries, tasks, the mailbox, streams and authentication.
+"""The contract of a database for people: facts, instructions, summaries, tasks, mail, streams and auth.
 
 `base.py` has the protocols for conversations and memory.
 """
@@ -13,6 +13,7 @@ from typing import Protocol
 from weft.store.rules import MIN_REPEAT_SECONDS, TaskLimits
 from weft.types.delivery import AccessToken, Delivery, Denial, Paired, Waiting
 from weft.types.envelope import Inbound, Outbound, Seen
+from weft.types.instruction import StandingInstruction
 from weft.types.memory import Fact, Summary, Task
 from weft.types.person import OWNER_NAME, Person
 
@@ -65,8 +66,48 @@ class Facts(FactReader, Protocol):
         """Take the newest change of a fact back. Returns its value now, or None if it has none."""
 
 
+class InstructionReader(Protocol):
+    async def list(self, sender: str) -> Sequence[StandingInstruction]:
+        """Return the standing instructions of a person, oldest first."""
+
+
+class Instructions(InstructionReader, Protocol):
+    """What people told the assistant to always do. Linked senders are one person and share it.
+
+    The same text is stored once.
+    """
+
+    async def add(
+        self, sender: str, text: str, *, pinned: bool = False, source: tuple[str, int] | None = None
+    ) -> StandingInstruction:
+        """Store an instruction and return it, or the one with the same text.
+
+        A recognized one becomes pinned if it is added as such. `source` is the message that it came from: a
+        session, and the message's number in it.
+
+        Raises:
+            StoreError: it is empty, or there is no room for it beside the pinned ones.
+        """
+
+    async def remove(self, sender: str, which: str) -> StandingInstruction:
+        """End an instruction by its number in the list, or by the start of its id, and return it.
+
+        Raises:
+            UnknownName: there is none, or several begin so.
+        """
+
+    async def last_change(self, sender: str) -> StandingInstruction | None:
+        """Return the instruction that was added or removed last."""
+
+    async def undo(self, sender: str, instruction_id: str) -> bool:
+        """Take the newest change of an instruction back. Returns whether there was one."""
+
+
 class People(Protocol):
-    """Which senders are one human. Facts, summaries, tasks, blocks and recall follow the person."""
+    """Which senders are one human.
+
+    Facts, instructions, summaries, tasks, blocks and recall follow the person.
+    """
 
     async def find(self, sender: str) -> str:
         """Return the name of the person behind a sender: their linked name, or the sender itself."""

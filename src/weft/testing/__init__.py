@@ -5,6 +5,7 @@ from weft.store.in_memory import InMemoryMessages
 from weft.testing.store import (
     InMemoryBlocks,
     InMemoryFacts,
+    InMemoryInstructions,
     InMemoryRecall,
     InMemoryStore,
     InMemorySummaries,
@@ -15,6 +16,7 @@ from weft.testing.vendors import LoopbackVendor, Refusal, SentRequest
 __all__ = [
     "InMemoryBlocks",
     "InMemoryFacts",
+    "InMemoryInstructions",
     "InMemoryMessages",
     "InMemoryRecall",
     "InMemoryStore",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weft.store.in_memory import InMemoryMessages
+from weft.types.instruction import StandingInstruction
 from weft.types.memory import Fact, RenderedBlock, Summary, Task
 from weft.types.search import Recalled
 
@@ -37,6 +38,16 @@ class InMemoryFacts:
     by_sender: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
 
     async def list(self, sender: str) -> Sequence[Fact]:
+        return self.by_sender.get(sender, ())
+
+
+@dataclass(frozen=True, slots=True)
+class InMemoryInstructions:
+    """Standing instructions by sender, oldest first."""
+
+    by_sender: Mapping[str, Sequence[StandingInstruction]] = field(default_factory=dict)
+
+    async def list(self, sender: str) -> Sequence[StandingInstruction]:
         return self.by_sender.get(sender, ())
 
 
@@ -79,6 +90,7 @@ class InMemoryStore:
     memory: InMemoryBlocks = field(default_factory=InMemoryBlocks)
     messages: InMemoryMessages = field(default_factory=InMemoryMessages)
     facts: InMemoryFacts = field(default_factory=InMemoryFacts)
+    instructions: InMemoryInstructions = field(default_factory=InMemoryInstructions)
     summaries: InMemorySummaries = field(default_factory=InMemorySummaries)
     tasks: InMemoryTasks = field(default_factory=InMemoryTasks)
     recall: InMemoryRecall = field(default_factory=InMemoryRecall)

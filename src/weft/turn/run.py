@@ -66,7 +66,8 @@ class Turn:
 
     `model` overrides what the provider says of its model. Without `turns` nothing is stored. The log already
     has the first `logged` messages of the exchange. `steering` returns what the person wrote meanwhile: the
-    model reads it before its next round. `notes` are added to the receipt's warnings.
+    model reads it before its next round. `notes` are added to the receipt's warnings. `changes` are what the
+    desk changes in memory once the turn is answered, read at its end.
     """
 
     request: TurnRequest
@@ -80,6 +81,7 @@ class Turn:
     logged: int = 0
     steering: Steering | None = None
     notes: tuple[str, ...] = ()
+    changes: Sequence[str] = ()
 
 
 async def run_turn(turn: Turn) -> AsyncGenerator[Event]:
@@ -177,7 +179,7 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
         if runner.exhausted:
             await journal.step(_note(_LAST_ROUND.format(rounds=runner.rounds)))
         context = _grown(first, journal, turn.builder.recipe)
-    reply = _reply(runner, replies[-1], journal)
+    reply = _reply(runner, replies[-1], journal, turn.changes)
     receipt = _receipt(turn, first, context, runner, replies)
     is_step = len(replies) == runner.rounds
     trace.answered(reply)
@@ -293,10 +295,10 @@ async def _offered(turn: Turn) -> Offered:
     return await turn.tools.offered(turn.request.text) if turn.provider.info.calls_tools else Offered()
 
 
-def _reply(runner: ToolRunner, last: Reply, journal: Journal) -> Reply:
+def _reply(runner: ToolRunner, last: Reply, journal: Journal, desk_changes: Sequence[str]) -> Reply:
     """Return what the person reads: the last answer, or the result of the call that ended the turn."""
     session_id = journal.request.caller.session_id
-    changes = tuple(dict.fromkeys(runner.changes))
+    changes = tuple(dict.fromkeys((*runner.changes, *desk_changes)))
     not_done = tuple(dict.fromkeys(runner.not_done))
     reply = replace(last, turn_id=journal.turn_id, session_id=session_id, changes=changes, not_done=not_done)
     if journal.epoch is not None and journal.epoch.notice:

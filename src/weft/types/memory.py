@@ -164,12 +164,13 @@ class Share:
 class Remembered:
     """A remembered text, wherever it is stored, for an audit.
 
-    `owner` is the agent, or the person of a fact; `name` is a block's label, a fact's key or a note's id.
+    `owner` is the agent, or the person of a fact or an instruction; `name` is a block's label, a fact's key,
+    or the id of another item.
     `origin` is where the text came from: only the operator's own words are trusted. `asked_by` names the text
     of strangers that may be behind it. A task is among them only if it has that.
     """
 
-    kind: Literal["block", "fact", "note", "summary", "task"]
+    kind: Literal["block", "fact", "instruction", "note", "summary", "task"]
     owner: str
     name: str
     text: str

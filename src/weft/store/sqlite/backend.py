@@ -16,6 +16,7 @@ from weft.store.sqlite.database import Database, problems
 from weft.store.sqlite.dump import export_tables, import_tables
 from weft.store.sqlite.epochs import SqliteEpochs
 from weft.store.sqlite.facts import SqliteFacts
+from weft.store.sqlite.instructions import SqliteInstructions
 from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
 from weft.store.sqlite.people import SqlitePeople
@@ -44,6 +45,7 @@ class SqliteBackend(SqliteBackups, Backend):
         self.messages = SqliteMessages(self.database)
         self.people = SqlitePeople(self.database)
         self.facts = SqliteFacts(self.database)
+        self.instructions = SqliteInstructions(self.database)
         self.summaries = SqliteSummaries(self.database)
         self.tasks = SqliteTasks(self.database)
         self.archive = SqliteArchive(self.database)

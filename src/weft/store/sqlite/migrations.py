@@ -152,7 +152,28 @@ def m005_ratios_by_script(db: apsw.Connection) -> None:
     db.execute("drop table models_004")
 
 
-STEPS: tuple[Step, ...] = (m002_numbers_and_origins, m003_epochs, m004_requests, m005_ratios_by_script)
+def m006_standing_instructions(db: apsw.Connection) -> None:
+    """Add the table of standing instructions."""
+    db.execute(
+        """
+        create table instructions(
+            id text primary key, person text not null, text text not null, pinned integer not null,
+            message_id integer references messages(id), created_at real not null, ended_at real,
+            began_seq integer not null, ended_seq integer
+        ) strict;
+        create index instructions_of on instructions(person, began_seq);
+        create index instructions_from on instructions(message_id) where message_id is not null;
+        """
+    )
+
+
+STEPS: tuple[Step, ...] = (
+    m002_numbers_and_origins,
+    m003_epochs,
+    m004_requests,
+    m005_ratios_by_script,
+    m006_standing_instructions,
+)
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
 
 

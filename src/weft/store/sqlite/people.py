@@ -1,4 +1,4 @@
-"""People: which senders are one human. Facts, blocks and notes move with a sender who is linked."""
+"""People: which senders are one human. What belongs to a person moves with a sender who is linked."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _KNOWN = """
     union select sender from links
     union select channel || ':' || sender from auth_pairings
     union select person from facts where instr(person, ':')
+    union select person from instructions where instr(person, ':')
 """
 
 
@@ -113,8 +114,9 @@ def _check_name(name: str) -> None:
 
 
 def _move(db: apsw.Connection, old: str, new: str) -> None:
-    """Give a person's facts, blocks and notes to another. Nothing is lost: what clashes gets another name."""
-    db.execute("update facts set person = ? where person = ?", (new, old))
+    """Give what belongs to a person to another. Nothing is lost: a label that clashes gets another name."""
+    for table in ("facts", "instructions"):
+        db.execute(f"update {table} set person = ? where person = ?", (new, old))
     before, after = agent_of(old), agent_of(new)
     for block_id, label, is_empty in db.execute(
         "select id, label, trim(rendered) = '' and rendered_version = version from blocks where agent_id = ?",

@@ -69,7 +69,8 @@ def delete_session(db: apsw.Connection, session_id: str) -> int:
     for ref in refs:
         unindex(db, ("message", str(ref)))
     said = "(select id from messages where session_id = ?)"
-    db.execute(f"update facts set message_id = null where message_id in {said}", (session_id,))
+    for name in ("facts", "instructions"):
+        db.execute(f"update {name} set message_id = null where message_id in {said}", (session_id,))
     turns = "from turns where session_id = ?)"
     requests = f"(select id from requests where turn_id in (select id {turns})"
     db.execute(f"delete from request_items where request_id in {requests}", (session_id,))

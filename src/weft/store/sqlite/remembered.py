@@ -1,4 +1,4 @@
-"""The query for everything that is remembered of everyone: blocks, facts, notes and summaries.
+"""The query for everything that is remembered of everyone: blocks, facts, instructions, notes and summaries.
 
 Messages are the log, and not remembered text.
 """
@@ -28,6 +28,9 @@ ALL_REMEMBERED = f"""
         ), '') as asked_by from blocks
     union all
     select 'fact', person, key, value, 'user', null, created_at, asked_by from facts where ended_at is null
+    union all
+    select 'instruction', person, id, text, 'user', null, created_at, '' from instructions
+        where ended_at is null
     union all
     select 'note', agent_id, id, content, coalesce(metadata ->> '$.origin', 'agent'), null, created_at,
         coalesce(metadata ->> '$.asked_by', '') from archive

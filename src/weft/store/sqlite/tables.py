@@ -82,6 +82,22 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     table(
+        "instructions",
+        *names("id", sql="text primary key"),
+        *names("person"),
+        *texts("text"),
+        *integers("pinned"),
+        *integers("message_id", sql="integer references messages(id)"),
+        *times("created_at"),
+        *times("ended_at", sql="real"),
+        *integers("began_seq"),
+        *integers("ended_seq", sql="integer"),
+        indexes=(
+            "create index instructions_of on instructions(person, began_seq)",
+            "create index instructions_from on instructions(message_id) where message_id is not null",
+        ),
+    ),
+    table(
         "summaries",
         *integers("id", sql="integer primary key"),
         *names("channel", "sender"),
