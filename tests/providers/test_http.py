@@ -12,7 +12,7 @@ import weft
 from weft.providers.access import HttpSettings, address_of
 from weft.providers.http import HttpProvider
 from weft.testing import LoopbackVendor, Refusal
-from weft.types.reply import Done, TextDelta
+from weft.types.reply import Done, RequestSent, TextDelta
 from weft.wire import VENDORS, violations
 
 KEY = "sk-" + "never-seen-anywhere-1234"
@@ -200,6 +200,7 @@ async def test_an_answer_that_breaks_off_is_never_begun_twice(name: str) -> None
     with LoopbackVendor(name, [half]) as server:
         async with provider(name, server.url) as asked:
             events = asked.stream(CONTEXT)
+            assert isinstance(await anext(events), RequestSent)
             assert await anext(events) == TextDelta("At ")
             with pytest.raises(weft.ProviderError, match="broke off before its end"):
                 await anext(events)

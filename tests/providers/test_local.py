@@ -14,6 +14,7 @@ import weft
 from weft.providers.local import INSTALL, LocalProvider, LocalSettings, find_weights, unavailable
 from weft.turn.run import Turn, run_turn
 from weft.types.reply import Event
+from weft.types.reply import RequestSent
 
 SMALL = LocalSettings(window_tokens=512, max_output_tokens=6)
 
@@ -34,7 +35,8 @@ async def events(provider: LocalProvider, message: str) -> list[Event]:
 async def test_an_answer_is_read_then_told_piece_by_piece_then_done(model: LocalProvider) -> None:
     found = await events(model, "What is the capital of France?")
 
-    kinds = [type(event) for event in found]
+    sent, *kinds = [type(event) for event in found]
+    assert sent is RequestSent
     assert kinds == sorted(kinds, key=[weft.Reading, weft.TextDelta, weft.Done].index)
     assert set(kinds) == {weft.Reading, weft.TextDelta, weft.Done}
     assert kinds.count(weft.Done) == 1

@@ -22,6 +22,8 @@ CHANGES = "changes"
 """The layer of what changed in the frozen part since the epoch began."""
 _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
+_ONCE_SHARE = 0.25
+"""The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
 _OPENING = re.compile(r"\A<block:(.*)>$", re.MULTILINE)
 _CLOSING = re.compile(r"\n</block:[^\n]*>\Z")
@@ -45,6 +47,34 @@ def item_of(layer: str, piece: Piece, *, hidden: bool = False) -> SeenItem:
         title=piece.title,
         text=piece.text if "\n" in piece.text else "",
         hidden=hidden,
+    )
+
+
+def once_apart(materials: Materials) -> Materials:
+    """Return materials in which what this turn alone shows goes with the message, and is not frozen."""
+    recipe = materials.spec.recipe
+    layers, offers = list(recipe.layers), list(materials.offers)
+    for at in range(recipe.history_at):
+        once = [number for number, piece in enumerate(offers[at].pieces) if piece.id.startswith(ONCE)]
+        if once:
+            share = min(_ONCE_SHARE, 1 - sum(layer.share for layer in layers))  # the turn is about it
+            layer = Layer(source=layers[at].source, keep=layers[at].keep, share=max(share, 0.0))
+            layers.insert(len(layers) - 1, layer)
+            offers.insert(len(offers) - 1, _only(offers[at], once))
+            rest = [number for number in range(len(offers[at].pieces)) if number not in once]
+            offers[at] = _only(offers[at], rest)
+    if len(layers) == len(recipe.layers):
+        return materials
+    spec = replace(materials.spec, recipe=replace(recipe, layers=tuple(layers)))
+    return replace(materials, spec=spec, offers=tuple(offers))
+
+
+def _only(offer: Offer, numbers: Sequence[int]) -> Offer:
+    """Return an offer with some of its pieces."""
+    return replace(
+        offer,
+        pieces=tuple(offer.pieces[number] for number in numbers),
+        worth=tuple(offer.worth[number] for number in numbers) if offer.worth else (),
     )
 
 
@@ -92,7 +122,7 @@ def attached_items(materials: Materials, plan: ContextPlan) -> tuple[SeenItem, .
     for at in range(recipe.history_at, len(recipe.layers)):
         layer, offer = recipe.layers[at], materials.offers[at]
         shown = [piece for number, piece in enumerate(offer.pieces) if number in plan.visible[at]]
-        items += [item_of(layer.source, piece) for piece in shown]
+        items += [item_of(layer.source, piece) for piece in shown if not piece.id.startswith(ONCE)]
     return tuple(items)
 
 
@@ -128,7 +158,7 @@ def attachment_of(frozen: EpochMaterials, plan: ContextPlan) -> Attachment:
         item
         for at, items in enumerate(frozen.items)
         for number, item in enumerate(items)
-        if number in plan.visible[at]
+        if number in plan.visible[at] and not item.id.startswith(ONCE)
     ]
     return Attachment(seen=tuple(seen))
 
@@ -150,11 +180,7 @@ def _frozen_offer(epoch: Epoch, at: int) -> Offer:
 def _unseen(layer: str, offer: Offer, ledger: Ledger) -> Offer:
     """Return an offer without the pieces that the model can see already."""
     fresh = [at for at, piece in enumerate(offer.pieces) if not _is_seen(layer, piece, ledger)]
-    return replace(
-        offer,
-        pieces=tuple(offer.pieces[at] for at in fresh),
-        worth=tuple(offer.worth[at] for at in fresh) if offer.worth else (),
-    )
+    return _only(offer, fresh)
 
 
 def _is_seen(layer: str, piece: Piece, ledger: Ledger) -> bool:

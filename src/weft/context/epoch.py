@@ -12,6 +12,7 @@ from weft.context.attach import (
     changed_statics,
     freeze,
     frozen_items,
+    once_apart,
     statics_of,
 )
 from weft.context.model_tokens import plan_for_model
@@ -25,7 +26,7 @@ from weft.types.message import ToolDefinition
 from weft.types.plural import counted
 from weft.types.receipt import Expectation
 from weft.types.recipe import HistoryRule
-from weft.types.section import Place
+from weft.types.section import ONCE, Place
 from weft.types.session import Entry, Tail
 
 FULL = "full: the history had no more room"
@@ -53,8 +54,12 @@ class EpochPlan:
     expected: Expectation | None = None
 
     def step(self, context: Context, forgets: int) -> EpochStep:
-        """Return what the turn adds to its epoch once its context is rendered."""
-        attachment = replace(self.attachment, text=context.turn_text)
+        """Return what the turn adds to its epoch once its context is rendered.
+
+        What this turn alone shows is not sent again.
+        """
+        lasting = [section for section in context.sections if not section.id.startswith(ONCE)]
+        attachment = replace(self.attachment, text=replace(context, sections=lasting).turn_text)
         new = Ledger({item.key: (item, 1) for item in attachment.seen}).outside
         return EpochStep(
             epoch=self.epoch,
@@ -134,7 +139,7 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
         return None
     tail = with_attachments(materials.tail, view.attachments, materials.counter, masked=epoch.masked)
     ledger = Ledger.of(epoch, view.attachments.items())
-    frozen = freeze(replace(materials, tail=tail), epoch, ledger)
+    frozen = freeze(once_apart(replace(materials, tail=tail)), epoch, ledger)
     try:
         decided, expected = plan_for_model(frozen.materials)
     except BudgetExceeded:
@@ -182,6 +187,7 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
     Raises:
         BudgetExceeded: what must be shown is too large.
     """
+    materials = once_apart(materials)
     spec, rule = materials.spec, materials.spec.history_rule
     whole = replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles)))
     decided, expected = plan_for_model(whole)

@@ -194,6 +194,8 @@ def _shortened(materials: Materials, at: int, shelf: Shelf, budget: int, reason:
 def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[Shelf]:
     """Limit all blocks together to `memory_tokens`; those that must be shown come first.
 
+    Then come those that this turn alone shows, which go with the message.
+
     Raises:
         BudgetExceeded: the blocks that must be shown are larger than that.
     """
@@ -203,7 +205,8 @@ def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[She
         return shelves
     left = limit
     blocks = [at for at, layer in enumerate(spec.recipe.layers) if layer.source == "blocks"]
-    for at in sorted(blocks, key=lambda n: shelves[n].soft):
+    places = spec.recipe.places
+    for at in sorted(blocks, key=lambda n: (shelves[n].soft, places[n] == Place.SYSTEM)):
         shelf = shelves[at]
         if shelf.soft:
             reason = f"over the {limit} tokens for memory blocks"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,33 +13,28 @@ from pathlib import Path
 from typing import Any, Self
 
 from weft.context.epoch import continued
-from weft.context.model_tokens import plan_for_model
 from weft.context.plan import Materials
 from weft.context.receipt import account
 from weft.context.render import render
-from weft.context.roles import with_known_roles
 from weft.errors import ConfigError, ContextError, EmptyMessage
-from weft.offload import SMALL, offloaded
+from weft.offload import offloaded
 from weft.sources.base import BuildRequest, Files, title_of
 from weft.sources.catalogue import SOURCES, open_layers, require_sources
 from weft.sources.foreign import ForeignSource
 from weft.store.backend import ContextStore
 from weft.store.base import Activity, Blocks, MessageLog
 from weft.store.in_memory import RecentLogs
-from weft.tokens import is_counted
 from weft.tools.process import ExecutionSettings
 from weft.tools.registry import ToolRegistry
 from weft.tools.skills import Freshness, SkillTools
-from weft.turn.epoch import decide_in_epoch
+from weft.turn.decide import decide, live_unless_stored, report, size_of
 from weft.turn.history import History, read_history
 from weft.types.context import Context, ContextNeeds
 from weft.types.epoch import digest_of
 from weft.types.limits import ContextConfig, ModelInfo
 from weft.types.memory import ActivityEntry, RenderedBlock
 from weft.types.message import Message, ToolDefinition
-from weft.types.receipt import Receipt
-from weft.types.recipe import FOLD_AT, FOLD_TO, HistoryRule, Recipe
-from weft.types.redacted import Redacted
+from weft.types.recipe import HistoryRule, Recipe
 from weft.types.rules import ToolRule
 from weft.types.section import Offer
 from weft.types.session import Summarizer
@@ -260,7 +255,7 @@ class ContextBuilder:
             raise EmptyMessage
         require_sources(self._layers)
         _ = self._request.limits  # wrong limits are refused before anything is read
-        request = await self._with_offered_tools(replace(_with_rule(self._request), message=message))
+        request = await self._with_offered_tools(replace(live_unless_stored(self._request), message=message))
         offered = (layer.source(request, layer.options) for layer in self._layers)
         try:
             history, skills, offers = await asyncio.gather(
@@ -275,12 +270,9 @@ class ContextBuilder:
             fold=history.fold,
             mcp_servers=skills.active_servers(message),
         )
-        if history.view is not None:
-            receipt, context = await _in_epoch(request, materials, history)
-        else:
-            receipt, context = await offloaded(_size(materials), _decided, request, materials, history.notes)
+        context = await decide(request, materials, history)
         sources = [layer.source for layer in request.recipe.layers]
-        _report(receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
+        report(context.receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
 
@@ -296,77 +288,8 @@ class ContextBuilder:
             return None
         empty = (Offer(),) * len(request.recipe.layers)
         materials = Materials(spec=request, offers=empty, tail=history.tail, fold=history.fold)
-        decided = await offloaded(_size(materials), continued, materials, history.view)
+        decided = await offloaded(size_of(materials), continued, materials, history.view)
         return None if decided is None else render(decided.plan, account(decided.plan))
-
-
-def _with_rule(request: BuildRequest) -> BuildRequest:
-    """Return a request whose history is in no store with a live recipe: it has no epochs."""
-    recipe = request.recipe
-    if recipe.stability == "live" or request.has_epochs:
-        return request
-    history = replace(recipe.history, strategy="drop_oldest", fold_at=FOLD_AT, fold_to=FOLD_TO)
-    return replace(request, recipe=replace(recipe, stability="live", history=history))
-
-
-def _size(materials: Materials) -> int:
-    """Return how many characters must be counted, escaped and joined."""
-    sections = sum(len(piece.text) for offer in materials.offers for piece in offer.pieces)
-    history = sum(len(entry.message.content) for entry in materials.tail.entries)
-    tools = sum(SMALL for tool in materials.spec.tools if not is_counted(tool))
-    return len(materials.spec.message) + sections + history + tools
-
-
-def _decided(request: BuildRequest, materials: Materials, notes: Sequence[str]) -> tuple[Receipt, Context]:
-    """Decide what is shown, account for it, and put it into its form."""
-    tail, changed = with_known_roles(materials.tail, request.recipe)
-    decided, expected = plan_for_model(replace(materials, tail=tail))
-    adapted = replace(request, model=decided.materials.spec.model)
-    receipt = account(decided, warnings=(*_notes(adapted, changed), *notes))
-    receipt = replace(receipt, expected=expected)
-    return receipt, render(decided, receipt)
-
-
-async def _in_epoch(request: BuildRequest, materials: Materials, history: History) -> tuple[Receipt, Context]:
-    """Decide what is shown in the epoch of the session, account for it, and put it into its form."""
-    size = _size(materials)
-    tail, changed = with_known_roles(materials.tail, request.recipe)
-    decided = await decide_in_epoch(request, replace(materials, tail=tail), history, size=size)
-    adapted = replace(request, model=decided.plan.materials.spec.model)
-    notes = (*_notes(adapted, changed), *history.notes)
-    receipt = await offloaded(size, account, decided.plan, warnings=notes)
-    context = await offloaded(size, render, decided.plan, receipt)
-    step = decided.step(context, history.view.forgets if history.view else 0)
-    receipt = replace(
-        receipt,
-        expected=decided.expected,
-        epoch=step.epoch.number,
-        epoch_why="" if step.epoch.id else step.epoch.why,
-        fold_at=step.marks.high,
-        fold_to=step.marks.low,
-    )
-    return receipt, replace(context, receipt=receipt, step=step, cache_key=digest_of(request.session_id))
-
-
-def _notes(spec: BuildRequest, changed: int) -> Iterator[str]:
-    """Yield what was adapted on the way, for the receipt."""
-    yield from spec.notes
-    if changed:
-        yield f"The recipe does not know the roles or calls of some messages: {changed} became plain text."
-    model = spec.model
-    if model is not None and model.note:
-        yield model.note
-    if model is not None and model.max_tokens and spec.limits.max_tokens == model.window != model.max_tokens:
-        yield (
-            f"{model.id} reads {model.max_tokens:,} of its own tokens. One of ours is about "
-            f"{model.tokens_ratio:.2f} of them, so {model.window:,} of ours fit."
-        )
-    reserved, wanted = spec.limits.reserved_response_tokens, spec.wanted_limits.reserved_response_tokens
-    if reserved < wanted:
-        yield (
-            f"The model reads {spec.limits.max_tokens} tokens, so {reserved} "
-            f"are kept for its answer instead of {wanted}."
-        )
 
 
 async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[RenderedBlock, ...]:
@@ -377,30 +300,3 @@ async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[Rend
         return tuple(block for block in await request.blocks if block.id not in hidden)
     titles = {section.title for section in context.sections if section.source == "blocks"}
     return tuple(block for block in await request.blocks if title_of(block.label) in titles)
-
-
-def _report(receipt: Receipt, files: Mapping[str, int]) -> None:
-    """Log what was built: each layer with its files, the size, what lost its place, and what was recalled."""
-    for layer, tokens in receipt.by_layer.items():
-        if layer in files and layer not in ("history", "message"):
-            extra = {"layer": layer, "file_count": files[layer], "tokens": tokens}
-            _log.debug("layer %s: %d files, %d tokens", layer, files[layer], tokens, extra=extra)
-    _log.info(
-        "context built: %d of %d tokens",
-        receipt.total_tokens,
-        receipt.limit,
-        extra={"recipe": receipt.recipe, "layers": receipt.by_layer},
-    )
-    for item in receipt.dropped:
-        _log.info(
-            "left out %s, %d tokens: %s",
-            Redacted(item.title),
-            item.tokens,
-            Redacted(item.reason),
-            extra={"layer": item.layer, "tokens": item.tokens},
-        )
-    for item in receipt.kept:
-        if item.source == "recall":
-            _log.info("recalled %s, %d tokens", Redacted(item.title), item.tokens)
-    if receipt.over_limit:
-        _log.warning("the context has %d tokens and the limit is %d", receipt.total_tokens, receipt.limit)
