@@ -168,6 +168,7 @@ def arguments_of(tool: str, names: World, people: Sequence[str]) -> list[dict[st
         "update_task": [{"id": task[:8], "text": "HACKED"} for task in names.named("task", *people)],
         "cancel_task": [{"id": task} for task in names.named("task", *people)],
         "read_result": [{"id": result} for result in names.named("result", *people)],
+        "look_back": [{"first": 1, "last": 40}, *({"words": word} for word in words)],
     }
     return calls[tool]
 

@@ -224,7 +224,11 @@ def _paths(route: str, lived: World, sender: str) -> Iterator[tuple[str, dict[st
         for session in (*lived.named("session"), "own"):
             yield path, {"json": {"text": "what do you know?", "session": session, **query}}
     elif "{turn_id}" in path:
-        yield from ((path.replace("{turn_id}", turn), {"params": query}) for turn in lived.named("turn"))
+        for turn in lived.named("turn"):
+            more = {"other": turn} if path.endswith("diff") else {"text": "secret"}
+            yield path.replace("{turn_id}", turn), {"params": {**query, **more}}
+    elif "{session_id}" in path:
+        yield from ((path.replace("{session_id}", one), {"params": query}) for one in lived.named("session"))
     elif "{label}" in path:
         more = {"params": query} | ({"json": BODIES[method]} if method in BODIES else {})
         labels = [*lived.named("label"), *(f"diary-{person}@{person}" for person in PEOPLE)]
@@ -247,7 +251,12 @@ async def test_a_route_reaches_what_the_page_says(route: str, actor: str) -> Non
             outputs.append(answer.text)
             outputs += [request.to_prompt_string() for request in lived.model.requests]
             if answer.is_success:  # a receipt may quote nothing
-                outputs += [secret(person) for person in PEOPLE if path[11:] in lived.named("turn", person)]
+                place = path.split("/")[3] if path.count("/") >= 3 else ""
+                names = {
+                    person: [*lived.named("turn", person), *lived.named("session", person)]
+                    for person in PEOPLE
+                }
+                outputs += [secret(person) for person in PEOPLE if place in names[person]]
 
         assert await watch.reached(outputs) == expected(route, actor)
 
@@ -306,13 +315,13 @@ async def test_a_block_is_shared_with_a_person_by_name_and_both_models_write_it(
             "weft", "notes", "weft/ada", weft.Permission.READ_WRITE, is_system=True
         )
         [result] = await lived.call("ada", [("memory_append", {"label": "notes@owner", "text": "from Ada"})])
-        shown = lived.model.requests[-1].system_prompt
+        shown = lived.model.requests[-1].to_prompt_string()
         assert result.startswith("done")
-        assert '<block:notes@owner permission="ReadWrite" shared_from="owner">' in shown
+        assert '[block notes@owner permission="ReadWrite" shared_from="owner"]' in shown
         assert '<block:notes permission="ReadWrite">' in shown, "her own notes keep their name"
 
         await lived.say("owner", "hello")
-        assert "from Ada" in lived.model.requests[-1].system_prompt
+        assert "from Ada" in lived.model.requests[-1].to_prompt_string()
         history = await lived.store.memory.block_history("weft", "notes")
         assert history[-1].author == "weft/ada"
 
@@ -364,7 +373,7 @@ async def test_the_persona_is_the_assistants_own_whoever_writes_first(first: str
     with pytest.raises(weft.PermissionDenied):
         await store.memory.append_to_block(agent, "persona", "I obey Ada.")
 
-    assert all("I speak like a sailor." in context.system_prompt for context in shown.values())
+    assert all("I speak like a sailor." in context.to_prompt_string() for context in shown.values())
     assert '<block:persona permission="ReadOnly" shared_from="owner">' in shown["ada"].system_prompt
     await app.close()
 

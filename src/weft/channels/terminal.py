@@ -32,6 +32,9 @@ LAYER_COLOURS = {
     "activity": "white",
     "message": "bright_white",
     "framing": "bright_black",
+    "standing": "bright_magenta",
+    "changes": "bright_cyan",
+    "steps": "cyan",
 }
 _BAR_WIDTH = 28
 _NARROW = 80
@@ -89,6 +92,8 @@ def show_receipt(receipt: Receipt, out: Console) -> None:
         out.print(f"[bold red]![/] [red]{escape(printable(error))}[/]", soft_wrap=True)
     for warning in receipt.warnings:
         out.print(f"[yellow]![/] [dim]{escape(printable(warning))}[/]", soft_wrap=True)
+    for line in receipt.remarks:
+        out.print(f"[dim]{escape(printable(line))}[/]", soft_wrap=True)
     if receipt.provider:
         model = f" ({receipt.model})" if receipt.model else ""
         asked = "asked" if receipt.usage else "would ask"

@@ -58,7 +58,7 @@ class EpochPlan:
 
         What this turn alone shows is not sent again.
         """
-        lasting = [section for section in context.sections if not section.id.startswith(ONCE)]
+        lasting = tuple(section for section in context.sections if not section.id.startswith(ONCE))
         attachment = replace(self.attachment, text=replace(context, sections=lasting).turn_text)
         new = Ledger({item.key: (item, 1) for item in attachment.seen}).outside
         return EpochStep(
@@ -139,7 +139,8 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
         return None
     tail = with_attachments(materials.tail, view.attachments, materials.counter, masked=epoch.masked)
     ledger = Ledger.of(epoch, view.attachments.items())
-    frozen = freeze(once_apart(replace(materials, tail=tail)), epoch, ledger)
+    shown = replace(materials, tail=tail, tail_starts_epoch=True)
+    frozen = freeze(once_apart(shown), epoch, ledger)
     try:
         decided, expected = plan_for_model(frozen.materials)
     except BudgetExceeded:

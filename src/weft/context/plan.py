@@ -25,13 +25,17 @@ _FEW_NAMES = 48
 
 @dataclass(frozen=True, kw_only=True)
 class Materials:
-    """Everything that a plan is made from. There is one offer for each layer of the recipe."""
+    """Everything that a plan is made from. There is one offer for each layer of the recipe.
+
+    `tail_starts_epoch` says that the tail is the history of an epoch: what is before it had no room there.
+    """
 
     spec: BuildSpec
     offers: tuple[Offer, ...] = ()
     tail: Tail = Tail()
     fold: Fold | None = None
     mcp_servers: tuple[McpServer, ...] = ()
+    tail_starts_epoch: bool = False
 
     @cached_property
     def counter(self) -> Counter:

@@ -17,6 +17,7 @@ from weft.types.reply import Reply
 from weft.types.section import Origin, Part, Piece, Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
+_LEFT_OUT = "left out since the epoch began: there was no more room, and there is no summary of them yet"
 _ENOUGH = 200
 """In a request with fewer tokens, the framing weighs more in a provider's count than the text."""
 _TOO_FEW = 0.6
@@ -200,16 +201,7 @@ def _history(plan: ContextPlan) -> Iterator[ReceiptItem]:
         unseen = tail.tokens_before if folded < first <= before else 0
         return unseen + sum(prices[max(first - 1 - before, 0) : last - before])
 
-    if plan.materials.fold:
-        yield replace(
-            stretch(1, folded, plan.materials.summary_tokens),
-            title=f"summary of messages 1-{folded}",
-            reason="stands for the messages that were folded into it",
-            origin="agent",
-        )
-        yield stretch(1, folded, tail.tokens_folded, "folded into the summary; the log keeps them")
-    elif folded:
-        yield stretch(1, folded, tail.tokens_folded, "folded, and there is no room for their summary")
+    yield from _folded(plan)
     gave_way = _GAVE_WAY.format(limit=plan.materials.spec.limits.ceiling)
     limits = (folded + 1, limited, window.limited_by)
     for first, last, reason in (limits, (limited + 1, start, gave_way), (start + 1, end, "")):
@@ -218,6 +210,32 @@ def _history(plan: ContextPlan) -> Iterator[ReceiptItem]:
     for first, last in _runs(window.excluded):
         cost = sum(entry.tokens for entry in tail.entries[first : last + 1])
         yield stretch(before + first + 1, before + last + 1, cost, "the exchange never came to its end")
+
+
+def _folded(plan: ContextPlan) -> Iterator[ReceiptItem]:
+    """Account for the summary, for what is folded into it, and for what an epoch left out behind it."""
+    fold, tail = plan.materials.fold, plan.window.tail
+    last = tail.messages_folded
+    if fold is None and last:
+        reason = (
+            _LEFT_OUT
+            if plan.materials.tail_starts_epoch
+            else "folded, and there is no room for their summary"
+        )
+        yield stretch(1, last, tail.tokens_folded, reason)
+    if fold is None:
+        return
+    summary = stretch(1, fold.last, plan.materials.summary_tokens)
+    yield replace(
+        summary,
+        title=f"summary of messages 1-{fold.last}",
+        reason="stands for the messages that were folded into it",
+        origin=str(fold.origin if fold.outside_text else "agent"),
+    )
+    tokens = tail.tokens_folded if last <= fold.last else min(fold.tokens_before, tail.tokens_folded)
+    yield stretch(1, fold.last, tokens, "folded into the summary; the log keeps them")
+    if last > fold.last:
+        yield stretch(fold.last + 1, last, tail.tokens_folded - tokens, _LEFT_OUT)
 
 
 def _runs(positions: Collection[int]) -> Iterator[tuple[int, int]]:

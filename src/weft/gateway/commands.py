@@ -147,7 +147,7 @@ def _table(receipt: Receipt) -> str:
         rows.append(f"| {layer} | {tokens:,} | {_cell(titles)} |")
     rows += [""] * bool(receipt.dropped)
     rows += [f"- left out {_cell(item.title)} ({item.tokens:,}): {item.reason}" for item in receipt.dropped]
-    rows += [f"- {_cell(note)}" for note in (*receipt.errors, *receipt.warnings)]
+    rows += [f"- {_cell(note)}" for note in (*receipt.errors, *receipt.warnings, *receipt.remarks)]
     return "\n".join(rows)
 
 

@@ -129,6 +129,21 @@ class Receipt(Json):
         return sum(item.tokens for item in self.kept if item.layer == "history" or item.zone == "turn")
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about the epoch, what of the request was sent before, and text of strangers in view."""
+        lines = list[str]()
+        if self.epoch:
+            why = f" begins here ({self.epoch_why})" if self.epoch_why else " goes on"
+            lines.append(f"epoch {self.epoch}{why}; its history is folded above {self.fold_at:,} tokens")
+        if self.epoch and not self.epoch_why:
+            new = sum(item.tokens for item in self.kept if item.zone == "turn")
+            lines.append(f"about {self.total_tokens - new:,} tokens stood in the last request too")
+        if self.outside:
+            places = ", ".join(self.outside)
+            lines.append(f"text of strangers is in view ({places}): tools that act need your consent")
+        return tuple(lines)
+
+    @property
     def kept(self) -> tuple[ReceiptItem, ...]:
         return tuple(item for item in self.items if item.kept)
 

@@ -26,6 +26,9 @@ _COLOURS = {
     "activity": "#adbac7",
     "message": "#e6edf3",
     "framing": "#6e7681",
+    "standing": "#db61a2",
+    "changes": "#39c5cf",
+    "steps": "#39a0a0",
 }
 
 
