@@ -94,7 +94,11 @@ async def connect(  # noqa: PLR0913 - the public contract
         tools=ToolRegistry((*tools, *_plugin_tools(config)), sources=tool_sources(config, builder)),
         builtin_tools=partial(builtin_tools, config=config),
         settings=TurnSettings(
-            rules=(*rules, *config.tool_rules()), limits=limits, routing=config.route, windows=config.windows
+            rules=(*rules, *config.tool_rules()),
+            limits=limits,
+            routing=config.route,
+            windows=config.windows,
+            prices=config.prices,
         ),
         find_provider=lambda name, current: model_named(name, current, config),
         find_builder=lambda recipe: make_builder(replace(config, recipe=recipe), context),

@@ -19,7 +19,7 @@ from platformdirs import user_config_path, user_data_path
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.telegram_settings import TelegramSettings
 from weft.errors import ConfigError, did_you_mean
-from weft.gateway.background import LearnSettings
+from weft.gateway.background import LearnSettings, TurnStoreSettings
 from weft.gateway.settings import GatewaySettings
 from weft.gateway.stream_settings import StreamSettings, refuse_same_names
 from weft.providers.access import HttpSettings, Keys, ProviderSettings, check_key_names, check_providers
@@ -39,6 +39,7 @@ from weft.types.limits import (
     CompressionStrategy,
     ContextConfig,
     ModelContextLimits,
+    Prices,
     RecursiveSummarization,
     Truncate,
 )
@@ -145,7 +146,8 @@ class ContextSettings:
 class ModelSettings:
     """What the owner says of a model: how many of its own tokens it reads, and limits of its own.
 
-    The limits are counted as those of `[context]` are, and bind only while this model answers.
+    The limits are counted as those of `[context]` are, and bind only while this model answers. The prices are
+    those of a million tokens, in any currency.
     """
 
     window: int | None = None
@@ -153,6 +155,8 @@ class ModelSettings:
     memory_tokens: int | None = None
     history_tokens: int | None = None
     reserved_response_tokens: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +241,7 @@ class Config:
     telegram: TelegramSettings = TelegramSettings()
     gateway: GatewaySettings = GatewaySettings()
     learn: LearnSettings = LearnSettings()
+    turns: TurnStoreSettings = TurnStoreSettings()
     streams: tuple[StreamSettings, ...] = ()
     logs: LogSettings = LogSettings()
     keys: Keys = field(default_factory=dict, repr=False)
@@ -257,6 +262,15 @@ class Config:
         for name, window in {"window": self.window, **windows}.items():
             if window is not None and window < MIN_WINDOW:
                 raise ConfigError(f"`{name}` is {window}: a model reads at least {MIN_WINDOW} tokens.")
+
+    @property
+    def prices(self) -> dict[str, Prices]:
+        """The prices that are set, by the model's id."""
+        return {
+            id_: Prices(input=model.input_price or 0.0, output=model.output_price or 0.0)
+            for id_, model in self.models.items()
+            if model.input_price is not None or model.output_price is not None
+        }
 
     @property
     def windows(self) -> dict[str, int]:

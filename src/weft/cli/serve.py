@@ -23,7 +23,7 @@ from weft.compose import connect, make_channels, make_folder, make_servers
 from weft.config import Config, LogFormat, LogLevel
 from weft.errors import ConfigError, ProviderError, StoreError, did_you_mean
 from weft.gateway.assistant import Assistant
-from weft.gateway.background import delete_old_mail, fire_tasks, learn_from_idle
+from weft.gateway.background import delete_old, fire_tasks, learn_from_idle
 from weft.gateway.channel import Channel, Server
 from weft.gateway.dispatcher import Dispatcher
 from weft.gateway.engine import Engine
@@ -163,7 +163,7 @@ async def _stay_on(
             min_repeat_seconds=config.tasks.min_repeat_seconds,
         ),
         learn_from_idle(engine, config.learn, stopped),
-        delete_old_mail(assistant.store, stopped),
+        delete_old(assistant.store, config.turns, stopped),
     ]
     for each in config.streams:
         work.append(watch(Stream(each, assistant.store, dispatcher.submit), stopped))

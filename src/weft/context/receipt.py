@@ -9,7 +9,7 @@ from itertools import groupby
 from weft.context.plan import ContextPlan
 from weft.tokens import tool_hash
 from weft.types.epoch import digest_of
-from weft.types.limits import ModelInfo
+from weft.types.limits import ModelInfo, Prices
 from weft.types.message import ToolDefinition
 from weft.types.receipt import Expectation, Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
@@ -132,6 +132,19 @@ def _cut_error(receipt: Receipt, usages: Sequence[Usage], counted: int, first_to
 
 def _sum(usages: Sequence[Usage]) -> Usage | None:
     return sum(usages, Usage(input_tokens=0, output_tokens=0)) if usages else None
+
+
+def with_cost(receipt: Receipt, model: ModelInfo, prices: Prices | None) -> Receipt:
+    """Add what the requests cost: in new tokens that would have cost as much, and in money if it is known."""
+    usage = receipt.usage
+    if usage is None:
+        return receipt
+    new = usage.input_tokens - usage.cached_tokens - usage.written_tokens
+    tokens = new + usage.cached_tokens * model.cache_read + usage.written_tokens * model.cache_write
+    money = None
+    if prices is not None:
+        money = round((tokens * prices.input + usage.output_tokens * prices.output) / 1_000_000, 6)
+    return replace(receipt, cost_tokens=round(tokens), cost=money)
 
 
 def _layer(plan: ContextPlan, at: int, layer: Layer) -> Iterator[ReceiptItem]:

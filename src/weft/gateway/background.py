@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from weft.errors import ProviderError, StoreError
@@ -18,7 +18,7 @@ from weft.store.rules import MIN_REPEAT_SECONDS
 from weft.turn.learn import learn_facts, no_summary, summarize
 from weft.types.message import Message
 from weft.types.plural import counted
-from weft.types.session import Session
+from weft.types.session import Session, SideCall
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
@@ -38,6 +38,13 @@ class LearnSettings:
     with_embedded_model: bool = False
     idle_minutes: float = 30.0
     every_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStoreSettings:
+    """For how many days the requests of turns are stored; 0 for ever. Messages and receipts always stay."""
+
+    keep_days: float = 0.0
 
 
 async def fire_tasks(
@@ -72,10 +79,13 @@ async def take_reminders(store: Store, channel: str) -> list[str]:
     return texts
 
 
-async def delete_old_mail(store: LazyStore, stopped: asyncio.Event) -> None:
-    """Delete old inbox and outbox rows once a day, until `stopped`."""
+async def delete_old(store: LazyStore, settings: TurnStoreSettings, stopped: asyncio.Event) -> None:
+    """Delete old inbox and outbox rows, and requests that are old enough, once a day until `stopped`."""
     while not stopped.is_set():
-        await (await store.get()).mailbox.delete_old(time.time())
+        now, opened = time.time(), await store.get()
+        await opened.mailbox.delete_old(now)
+        if settings.keep_days > 0:
+            await opened.turns.delete_requests(now - settings.keep_days * _DAY)
         await pause(stopped, _DAY)
 
 
@@ -117,7 +127,9 @@ async def learn_from(engine: Engine, session: Session, settings: LearnSettings |
         return
     messages = await store.messages.all(session.id)
     try:
-        summary = await summarize(engine.provider, recipe, messages)
+        calls: list[SideCall] = []
+        summary = await summarize(engine.provider, recipe, messages, calls)
+        await _record(store, session, calls)
         await learn_facts_from(engine, session, messages)
     except ProviderError as error:
         if session.learn_tries < len(_PAUSES):
@@ -142,7 +154,10 @@ async def learn_facts_from(engine: Engine, session: Session, messages: Sequence[
         ProviderError: the model could not be asked; nothing was stored.
     """
     store, new = await engine.store.get(), messages[session.learned_to :]
-    for fact in await learn_facts(engine.provider, engine.builder.recipe, new):
+    calls: list[SideCall] = []
+    facts = await learn_facts(engine.provider, engine.builder.recipe, new, calls)
+    await _record(store, session, calls)
+    for fact in facts:
         try:
             source = (session.id, session.learned_to + fact.message + 1)
             sender = f"{session.channel}:{session.sender}"
@@ -150,6 +165,12 @@ async def learn_facts_from(engine: Engine, session: Session, messages: Sequence[
         except StoreError as error:
             _log.info("a fact was not stored: %s", error, extra={"session": session.id})
     await store.sessions.set_learned(session.id, len(messages))
+
+
+async def _record(store: Store, session: Session, calls: Sequence[SideCall]) -> None:
+    """Store what was asked to learn from a session, with its cost."""
+    for call in calls:
+        await store.turns.add_call(replace(call, kind="learn", session_id=session.id))
 
 
 def _length(seconds: int) -> str:

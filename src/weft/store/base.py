@@ -253,6 +253,9 @@ class Turns(Protocol):
     async def requests(self, turn_id: str) -> Sequence[StoredRequest]:
         """Return the requests of a turn as they were sent, in their order."""
 
+    async def delete_requests(self, before: float) -> int:
+        """Delete the requests that were sent before a time. Returns how many."""
+
     async def find_session(self, turn_id: str) -> str | None:
         """Return the id of the session of a turn, if there is such a turn."""
 

@@ -13,6 +13,8 @@ from weft.types.rules import ToolRule
 Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 """Runs the tool and returns the text for the model. A ToolError becomes an error text for the model."""
 
+FrozenTools = Callable[[], Awaitable[frozenset[str]]]
+"""Returns the names of the tools that the running epoch of a session froze."""
 ToolKind = Literal["read", "asks", "memory", "tasks", "programs", "servers", "send", "other"]
 """What a tool does: it only reads, asks the person itself each time, or acts in one of several ways."""
 Order = Literal["", "remember", "forget", "remind", "cancel"]
@@ -43,7 +45,11 @@ class Tool:
 
 
 class ToolSource(Protocol):
-    """A source of tools that depend on the message, or on files that may change."""
+    """A source of tools that depend on the message, or on files that may change.
+
+    It may also have `async def keep(message, frozen)`, which returns the tools that `frozen` names and that
+    the message alone would not bring.
+    """
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import ToolError
-from weft.tools.base import Tool
+from weft.tools.base import FrozenTools, Tool
 from weft.tools.mcp_process import McpProcess, McpSettings
 from weft.types.escape import one_line
 from weft.types.message import McpServer, ToolDefinition
@@ -61,6 +61,24 @@ class McpTools:
         offered = await asyncio.gather(*(server.offered() for server in servers))
         self.warnings = tuple(warning for server in servers for warning in server.warnings)
         return [tool for tools in offered for tool in tools]
+
+    async def keep(self, message: str, frozen: FrozenTools) -> Sequence[Tool]:
+        """Return the tools of servers that the message does not call for, but that the epoch has frozen."""
+        skills = await self._skills()
+        active = {server.name for server in skills.active_servers(message)}
+        idle = {server.name: server for skill in skills.usable for server in skill.mcp_servers}
+        idle = {name: server for name, server in idle.items() if name not in active}
+        if self._closed or not idle:
+            return ()
+        names = await frozen()
+        starts = {name: tool_name(name, "") for name in idle}
+        wanted = [
+            self._server(server)
+            for name, server in idle.items()
+            if any(frozen_name.startswith(starts[name]) for frozen_name in names)
+        ]
+        offered = await asyncio.gather(*(server.offered() for server in wanted))
+        return [tool for tools in offered for tool in tools if tool.name in names]
 
     async def close(self) -> None:
         """Stop all servers, and wait until they are gone."""

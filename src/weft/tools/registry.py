@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from weft.errors import ToolError, did_you_mean
-from weft.tools.base import Tool, ToolSource
+from weft.tools.base import FrozenTools, Tool, ToolSource
 from weft.tools.function import tool_from
 from weft.types.message import ToolDefinition
 from weft.types.rules import ToolRule
@@ -82,11 +82,15 @@ class ToolRegistry:
         """Return the definitions of the added tools."""
         return tuple(map(_definition, self._tools.values()))
 
-    async def offered(self, message: str) -> Offered:
-        """Return all tools for a message. Of two with one name the first is offered, with a warning."""
+    async def offered(self, message: str, frozen: FrozenTools | None = None) -> Offered:
+        """Return all tools for a message. Of two with one name the first is offered, with a warning.
+
+        In an epoch the tools stay those that it froze: `frozen` returns their names, and a source that would
+        offer one of them for other messages only offers it all the same.
+        """
         by_name, warnings = dict(self._tools), list[str]()
         # Concurrently: sources that read the same files share the read.
-        offers = await asyncio.gather(*(source.tools(message) for source in self._sources))
+        offers = await asyncio.gather(*(_tools_of(source, message, frozen) for source in self._sources))
         for source, offer in zip(self._sources, offers, strict=True):
             for tool in offer:
                 if tool.name in by_name:
@@ -108,6 +112,12 @@ class ToolRegistry:
         """Close the sources."""
         for source in self._sources:
             await source.close()
+
+
+async def _tools_of(source: ToolSource, message: str, frozen: FrozenTools | None) -> Sequence[Tool]:
+    tools = await source.tools(message)
+    keep = getattr(source, "keep", None)
+    return tools if frozen is None or keep is None else [*tools, *await keep(message, frozen)]
 
 
 def _definition(tool: Tool | ToolDefinition) -> ToolDefinition:

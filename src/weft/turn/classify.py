@@ -15,6 +15,7 @@ from weft.providers.base import Provider
 from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
+from weft.types.session import SideCall
 from weft.wire.vendors import ASSUMED_WINDOW, find_model, known_of
 
 _log = logging.getLogger(__name__)
@@ -52,19 +53,23 @@ class Route:
         return f"the message was routed to {self.model}: {steps}"
 
 
-async def route(provider: Provider, message: str, settings: RouteSettings) -> Route:
-    """Choose the model that answers a message."""
+async def route(
+    provider: Provider, message: str, settings: RouteSettings, calls: list[SideCall] | None = None
+) -> Route:
+    """Choose the model that answers a message. What that cost is added to `calls`."""
     if not settings.enabled:
         return Route()
-    steps = await classify(provider, message, model=settings.classifier_model)
+    steps = await classify(provider, message, model=settings.classifier_model, calls=calls)
     return Route(model=settings.steps_model if steps else settings.direct_model, steps=steps)
 
 
-async def classify(provider: Provider, message: str, *, model: str = "") -> tuple[str, ...]:
+async def classify(
+    provider: Provider, message: str, *, model: str = "", calls: list[SideCall] | None = None
+) -> tuple[str, ...]:
     """Ask a model for the steps that a message needs; none if it is answered directly, or if that fails."""
     context = Context(system_prompt=_TASK, current_message=message, model=model or None)
     try:
-        reply = await complete(provider, context)
+        reply = await complete(provider, context, calls)
     except ProviderError as error:
         _log.warning("the message could not be classified, so it is answered directly: %s", error)
         return ()

@@ -15,7 +15,7 @@ from weft.context.roles import with_known_roles
 from weft.offload import SMALL, offloaded
 from weft.sources.base import BuildRequest
 from weft.tokens import is_counted
-from weft.turn.history import History, read_unfolded
+from weft.turn.history import History, read_as_much
 from weft.types.context import Context
 from weft.types.epoch import Epoch, EpochView, digest_of
 from weft.types.receipt import Receipt
@@ -23,6 +23,7 @@ from weft.types.recipe import FOLD_AT, FOLD_TO
 from weft.types.redacted import Redacted
 
 _log = logging.getLogger(__name__)
+_MUCH_MORE = 1.5
 FIRST = "start: the first message of the session"
 
 
@@ -99,9 +100,14 @@ async def _plan_in_epoch(
             if going_on is not None:
                 return going_on
             why = FULL
-        opened = await read_unfolded(request, history.fold)
+    if view.epoch is not None or history.folds:
+        ceiling = request.limits.ceiling
+        # With a model that reads much more than the last one, folds are opened again.
+        has_grown = bool(history.folds) and view.limit and ceiling > view.limit * _MUCH_MORE
+        most = ceiling * request.history_rule.fold_at / 2 if has_grown else 0.0
+        opened = await read_as_much(request, history.folds, most)
         tail, _ = with_known_roles(opened.tail, request.recipe)
-        materials = replace(materials, tail=tail)
+        materials = replace(materials, tail=tail, fold=opened.fold)
     start = Epoch(number=view.count + 1, why=why, recipe=recipe)
     return await offloaded(size, begun, materials, start, is_full=why == FULL)
 

@@ -10,22 +10,26 @@ from weft.errors import ConfigError, ProviderError
 from weft.sources.base import BuildRequest
 from weft.store.base import MessageLog
 from weft.turn.fold import fold, nobody, shortened, to_fold, transcript
-from weft.types.epoch import EpochView
+from weft.types.epoch import Epoch, EpochView
 from weft.types.message import Message
 from weft.types.session import Fold, Summarizer, Tail
+
+_MOST_FOLDS = 8
+"""How many summaries are tried when folds are opened again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """The newest messages, the summary of those before them, and notes for the receipt.
 
-    `view` is the running epoch, in a recipe that has epochs.
+    `view` is the running epoch, in a recipe that has epochs, and `folds` are all summaries, oldest first.
     """
 
     tail: Tail = Tail()
     fold: Fold | None = None
     notes: tuple[str, ...] = ()
     view: EpochView | None = None
+    folds: tuple[Fold, ...] = ()
 
 
 async def read_history(request: BuildRequest) -> History:
@@ -78,12 +82,32 @@ async def read_epoch(request: BuildRequest) -> History:
     epoch = view.epoch
     if epoch is not None:
         fold = next((one for one in current if one.last == epoch.folded), None)
-        is_old = any(one.last > epoch.folded for one in current) or (epoch.folded and fold is None)
-        if is_old:
-            view = replace(view, epoch=None, ended_why="fold")
-        else:
-            return History(tail=await _after(request, epoch.first - 1), fold=fold, view=view)
-    return replace(await read_unfolded(request, current[-1] if current else None), view=view)
+        if not _has_newer(current, epoch) and (fold is not None or not epoch.folded):
+            tail = await _after(request, epoch.first - 1)
+            return History(tail=tail, fold=fold, view=view, folds=tuple(current))
+        view = replace(view, epoch=None, ended_why="fold")
+    opened = await read_unfolded(request, current[-1] if current else None)
+    return replace(opened, view=view, folds=tuple(current))
+
+
+def _has_newer(folds: Sequence[Fold], epoch: Epoch) -> bool:
+    """Check whether something was folded since an epoch began."""
+    began = epoch.began_at
+    newer = [fold for fold in folds if fold.last > epoch.folded]
+    return any(began is None or fold.at is None or fold.at >= began for fold in newer)
+
+
+async def read_as_much(request: BuildRequest, folds: Sequence[Fold], most: float) -> History:
+    """Read the history behind the oldest summary after which there are no more than `most` tokens.
+
+    If there is none, it is read behind the newest one.
+    """
+    for one in (None, *folds[-_MOST_FOLDS:]) if most else ():
+        opened = await read_unfolded(request, one)
+        is_whole = opened.tail.messages_before == (one.last if one else 0)
+        if is_whole and sum(entry.tokens for entry in opened.tail.entries) <= most:
+            return opened
+    return await read_unfolded(request, folds[-1] if folds else None)
 
 
 async def read_unfolded(request: BuildRequest, fold: Fold | None) -> History:

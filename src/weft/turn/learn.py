@@ -18,6 +18,7 @@ from weft.types.escape import without_fenced
 from weft.types.facts import problem_with
 from weft.types.message import Message
 from weft.types.recipe import Recipe
+from weft.types.session import SideCall
 from weft.types.tokenize import words
 
 SUMMARY_PROMPT = (
@@ -45,8 +46,10 @@ class LearnedFact:
     message: int
 
 
-async def summarize(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> str:
-    """Summarize a conversation.
+async def summarize(
+    provider: Provider, recipe: Recipe, messages: Sequence[Message], calls: list[SideCall] | None = None
+) -> str:
+    """Summarize a conversation. What that cost is added to `calls`.
 
     Raises:
         ProviderError: the model could not be asked, or answered nothing.
@@ -54,7 +57,7 @@ async def summarize(provider: Provider, recipe: Recipe, messages: Sequence[Messa
     lines = _spoken(messages)
     if not lines:
         return EMPTY
-    reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"))
+    reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"), calls)
     text = " ".join(reply.text.split())
     if not text:
         raise ProviderError(_NO_ANSWER, log_text=_NO_ANSWER)
@@ -66,7 +69,9 @@ def no_summary(messages: Sequence[Message]) -> str:
     return f"({len(messages)} messages, summary unavailable)"
 
 
-async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Message]) -> list[LearnedFact]:
+async def learn_facts(
+    provider: Provider, recipe: Recipe, messages: Sequence[Message], calls: list[SideCall] | None = None
+) -> list[LearnedFact]:
     """Ask a model for what a person said about themselves, and keep the facts that they really said.
 
     A file or a pipe that came with a message stands in a fence, and is nothing that they said.
@@ -78,7 +83,7 @@ async def learn_facts(provider: Provider, recipe: Recipe, messages: Sequence[Mes
     lines = _spoken(messages)
     if not lines:
         return []
-    reply = await complete(provider, recipe.one_shot(f"{FACTS_PROMPT}\n\n{lines}"))
+    reply = await complete(provider, recipe.one_shot(f"{FACTS_PROMPT}\n\n{lines}"), calls)
     facts: dict[str, LearnedFact] = {}
     for line in reply.text.splitlines():
         match = _LINE.match(line)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from weft.context.outside import copied_from, in_view, places_of, seen_before
-from weft.context.receipt import settle
+from weft.context.receipt import settle, with_cost
 from weft.context.steps import with_steps
 from weft.errors import EmptyMessage, ProviderError, RequestTooLong
 from weft.providers.base import BROKE_OFF, Provider
@@ -27,7 +27,7 @@ from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, assistant_message
 from weft.turn.trace import TurnTrace
 from weft.types.context import Context
-from weft.types.limits import FROM_SERVER, FROM_SETTINGS, MIN_WINDOW, ModelInfo
+from weft.types.limits import FROM_SERVER, FROM_SETTINGS, MIN_WINDOW, ModelInfo, Prices
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
@@ -35,6 +35,7 @@ from weft.types.reply import Done, Event, Reply, TextDelta, ToolStarted, TurnSta
 from weft.types.request import TurnRequest
 from weft.types.rules import ToolRule
 from weft.types.section import OUTSIDE
+from weft.types.session import SideCall
 
 _log = logging.getLogger(__name__)
 
@@ -51,13 +52,14 @@ Steering = Callable[[], Sequence[TurnRequest]]
 class TurnSettings:
     """How tools are called, and whether messages are routed to another model.
 
-    `windows` are those that the settings name, by the model's id.
+    `windows` and `prices` are those that the settings name, by the model's id.
     """
 
     rules: tuple[ToolRule, ...] = ()
     limits: ToolLimits = ToolLimits()
     routing: RouteSettings = RouteSettings()
     windows: Mapping[str, int] = field(default_factory=dict)
+    prices: Mapping[str, Prices] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +282,12 @@ def _report(model: ModelInfo, reason: str) -> None:
 
 async def _routed(turn: Turn) -> Turn:
     """Return the turn with the model that its message is routed to, where routing is on."""
-    choice = await route(turn.provider, turn.request.text, turn.settings.routing)
+    calls: list[SideCall] = []
+    choice = await route(turn.provider, turn.request.text, turn.settings.routing, calls)
+    if turn.turns is not None:
+        for call in calls:
+            session_id = turn.request.caller.session_id
+            await turn.turns.add_call(replace(call, kind="classify", session_id=session_id))
     if not choice.model:
         return turn
     model = chosen_model(
@@ -292,7 +299,9 @@ async def _routed(turn: Turn) -> Turn:
 
 
 async def _offered(turn: Turn) -> Offered:
-    return await turn.tools.offered(turn.request.text) if turn.provider.info.calls_tools else Offered()
+    if not turn.provider.info.calls_tools:
+        return Offered()
+    return await turn.tools.offered(turn.request.text, turn.builder.frozen_tools)
 
 
 def _reply(runner: ToolRunner, last: Reply, journal: Journal, desk_changes: Sequence[str]) -> Reply:
@@ -319,8 +328,10 @@ def _receipt(
     if first.receipt is None or last.receipt is None:
         return None
     final = replace(last.receipt, warnings=(*last.receipt.warnings, *runner.warnings))
-    ratio = (turn.model or turn.provider.info).tokens_ratio
-    return settle(final, replies, first_tokens=first.receipt.total_tokens, ratio=ratio)
+    model = turn.model or turn.provider.info
+    settled = settle(final, replies, first_tokens=first.receipt.total_tokens, ratio=model.tokens_ratio)
+    prices = turn.settings.prices
+    return with_cost(settled, model, prices.get(f"{model.provider}:{model.id}") or prices.get(model.id))
 
 
 def _note(text: str) -> Message:

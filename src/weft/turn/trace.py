@@ -24,6 +24,7 @@ from weft.types.receipt import Usage
 from weft.types.redacted import Content
 from weft.types.reply import Done, Event, Reply, RequestSent
 from weft.types.request import Caller
+from weft.types.session import SideCall
 from weft.wire.items import plain_payload, split
 
 _log = logging.getLogger(__name__)
@@ -168,12 +169,29 @@ class TurnTrace:
         return fields
 
 
-async def complete(provider: Provider, context: Context) -> Reply:
-    """Ask a side request of a turn: to route a message, or to write a summary."""
+async def complete(provider: Provider, context: Context, calls: list[SideCall] | None = None) -> Reply:
+    """Ask a side request of a turn: to route a message, or to write a summary.
+
+    What it cost is added to `calls`.
+    """
     with _chat(provider.info, context.model or provider.info.id, {}) as asked, asked.current():
         reply = await provider.complete(context)
         asked.set(_answer(reply))
+        if calls is not None:
+            calls.append(_side_call(provider, context, reply.usage or Usage(input_tokens=0, output_tokens=0)))
         return reply
+
+
+def _side_call(provider: Provider, context: Context, usage: Usage) -> SideCall:
+    return SideCall(
+        kind="",
+        provider=provider.info.provider,
+        model=context.model or provider.info.id,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        written_tokens=usage.written_tokens,
+    )
 
 
 @dataclass(slots=True)

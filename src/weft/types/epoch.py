@@ -150,12 +150,13 @@ class EpochStep:
 class EpochView:
     """The running epoch of a session, if there is one, and the attachments of its messages by number.
 
-    `ended_why` is why the last one ended, if none is running, and `count` how many there were. `forgets` is
-    how often something has been taken out of memory.
+    `ended_why` is why the last one ended, if none is running, and `count` how many there were.
+    `limit` is that of the newest. `forgets` is how often something has been taken out of memory.
     """
 
     epoch: Epoch | None = None
     attachments: Mapping[int, Attachment] = field(default_factory=dict)
     ended_why: str = ""
     count: int = 0
+    limit: int = 0
     forgets: int = 0

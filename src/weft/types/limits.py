@@ -131,6 +131,14 @@ class ModelInfo(Json):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What a million tokens of a model cost, in the currency of whoever says so."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Truncate(Json):
     """Shorten a long history to its newest messages, in whole exchanges."""
 

@@ -77,6 +77,8 @@ class Receipt(Json):
     `expected` is what was believed before. `window` is what the model reads, in its own tokens. `epoch` is
     the number of the epoch, and `epoch_why` why it began if it began with this request. Its history is folded
     above `fold_at` tokens, down to `fold_to`. `outside` names the places of text of strangers in view.
+    `cost_tokens` is how many new tokens would have cost as much as the input, by the rules of the provider's
+    cache, and `cost` the money for all, if prices are set.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -99,6 +101,8 @@ class Receipt(Json):
     fold_at: int = 0
     fold_to: int = 0
     outside: tuple[str, ...] = ()
+    cost_tokens: int = 0
+    cost: float | None = None
     expected: Expectation | None = None
 
     @property
@@ -138,6 +142,10 @@ class Receipt(Json):
         if self.epoch and not self.epoch_why:
             new = sum(item.tokens for item in self.kept if item.zone == "turn")
             lines.append(f"about {self.total_tokens - new:,} tokens stood in the last request too")
+        if self.usage is not None and self.cost_tokens:
+            cached = f"{self.usage.cached_tokens:,} of {self.usage.input_tokens:,} tokens came from the cache"
+            money = f", and {self.cost:.4f} in money with the answer" if self.cost is not None else ""
+            lines.append(f"{cached}; the input cost as much as {self.cost_tokens:,} new tokens{money}")
         if self.outside:
             places = ", ".join(self.outside)
             lines.append(f"text of strangers is in view ({places}): tools that act need your consent")

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from weft.store.sqlite.contents import hash_of, save_content
+from weft.store.sqlite.contents import delete_unused, hash_of, save_content
 from weft.store.sqlite.rows import moment, storable
 from weft.types.sent import SentRequest, StoredRequest
 
@@ -99,3 +99,20 @@ def _stored(db: apsw.Connection, row: Any) -> StoredRequest:
         shared_bytes=shared_bytes,
         at=moment(at),
     )
+
+
+def delete_requests(db: apsw.Connection, before: float) -> int:
+    """Delete old requests. Those that build on them are stored whole first."""
+    old = "(select id from requests where at < ?1)"
+    heirs = db.execute(f"select id from requests where at >= ?1 and base in {old}", (before,)).fetchall()
+    for request_id in [int(str(row[0])) for row in heirs]:
+        for at, name in enumerate(hashes_of(db, request_id)):
+            row = (request_id, at, name)
+            db.execute("insert or ignore into request_items(request_id, position, hash) values(?, ?, ?)", row)
+        db.execute("update requests set base = null, depth = 0 where id = ?", (request_id,))
+    db.execute(f"delete from request_items where request_id in {old}", (before,))
+    db.execute("update requests set base = null where at < ?", (before,))
+    db.execute("delete from requests where at < ?", (before,))
+    number = int(db.changes())
+    delete_unused(db)
+    return number

@@ -18,7 +18,7 @@ from weft.store.sqlite.database import Repository
 from weft.store.sqlite.epochs import save_step
 from weft.store.sqlite.messages import append_messages, message_prices
 from weft.store.sqlite.receipts import pack, unpack
-from weft.store.sqlite.requests import read_requests, save_requests
+from weft.store.sqlite.requests import delete_requests, read_requests, save_requests
 from weft.store.sqlite.rows import moment, new_id, next_seq, stamp, storable
 from weft.store.sqlite.tasks import record_task_outcome
 from weft.types.escape import sendable
@@ -187,6 +187,9 @@ class SqliteTurns(Repository):
 
     async def requests(self, turn_id: str) -> builtins.list[StoredRequest]:
         return await self._read(lambda db: read_requests(db, turn_id))
+
+    async def delete_requests(self, before: float) -> int:
+        return await self._write(lambda db: delete_requests(db, before))
 
     async def find_session(self, turn_id: str) -> str | None:
         return await self._value(str, "select session_id from turns where id = ?", storable(turn_id))
