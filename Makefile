@@ -34,12 +34,16 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/heartbeat.py
+	$(BIN)/python benchmarks/stability.py
+	$(BIN)/python benchmarks/first_token.py
 
-# The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load.
+# The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load, and a
+# conversation of ten thousand turns in a small window.
 chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
 	WEFT_CHAOS_ROUNDS=100 $(BIN)/python -m pytest tests/behaviour/test_chaos.py
 	WEFT_BACKUP_ROUNDS=100 $(BIN)/python -m pytest tests/store/test_backup.py
+	WEFT_FOLD_TURNS=10000 $(BIN)/python -m pytest tests/behaviour/test_folds.py
 
 # Break a place in each function that serves a line of the four documents: its tests must notice.
 mutate: $(VENV)/.tested

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.recall_gate import needs_of
-from weft.gateway.transcript import COMPARED, match
+from weft.gateway.transcript import COMPARED, is_same, match
 from weft.memory.base import Store
 from weft.memory.starter import create_starter_blocks
 from weft.providers.base import Provider, describe
@@ -81,6 +81,9 @@ class Engine:
         if request.history is None or store is None or not request.session:
             return turn
         log = await store.messages.newest(request.caller.session_id, COMPARED)
+        if not request.steps and is_same(log, request.history):
+            # What the app sends is what is stored: the stored history goes on in its epoch.
+            return replace(turn, builder=turn.builder.with_messages(store.messages))
         exchange = (Message(role="user", content=request.text), *request.steps)
         known = match(log, request.history, exchange)
         new = request.steps[max(known.count - 1, 0) :]

@@ -55,6 +55,20 @@ def match(log: Sequence[Message], history: Sequence[Message], exchange: Sequence
     return Match(count, tuple(log[first : _with_results(log, end)]))
 
 
+def is_same(log: Sequence[Message], history: Sequence[Message]) -> bool:
+    """Return whether an app sends exactly the conversation that is stored.
+
+    Calls of Weft's own tools and their results are in the log alone. A log that is longer than what is compared
+    is not known to its beginning.
+    """
+    return 0 < len(log) < COMPARED and _spoken(log) == _spoken(history)
+
+
+def _spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    said = [one for one in messages if one.role in ("user", "assistant") and not one.tool_calls]
+    return [(one.role, one.content.strip()) for one in said if one.content.strip()]
+
+
 def conversation_name(request: TurnRequest) -> str:
     """Return a name that stays the same while a conversation grows."""
     first = next((m.content for m in request.history or () if m.role == "user"), request.text)
