@@ -132,8 +132,7 @@ def _layers(receipt: Receipt, width: int) -> Text:
         name.truncate(name_width, overflow="ellipsis", pad=True)
         bar = _bar(tokens, receipt.limit, layer) if width >= _NARROW else ""
         line = Text.assemble(name, " ", bar, f"{tokens:>{number_width},}")
-        names = ", ".join(item.title for item in receipt.kept if item.layer == layer)
-        titles = Text(printable(one_line(names)), style="dim")
+        titles = Text(printable(one_line(receipt.titles(layer))), style="dim")
         room = width - line.cell_len - 1
         if titles and room > 1:
             titles.truncate(room, overflow="ellipsis")

@@ -11,7 +11,7 @@ from weft.tokens import tool_hash
 from weft.types.epoch import digest_of
 from weft.types.limits import ModelInfo, Prices
 from weft.types.message import ToolDefinition
-from weft.types.receipt import Expectation, Receipt, ReceiptItem, Usage
+from weft.types.receipt import HEADING, Expectation, Receipt, ReceiptItem, Usage
 from weft.types.recipe import Layer
 from weft.types.reply import Reply
 from weft.types.section import Origin, Part, Piece, Place, Section, Stability
@@ -195,7 +195,7 @@ def _parts(whole: ReceiptItem, parts: Sequence[Part]) -> Iterator[ReceiptItem]:
         )
     if rest > 0:
         reason = "what the layer puts around its pieces"
-        yield replace(whole, title="heading", tokens=rest, reason=reason, origin="operator", id="", hash="")
+        yield replace(whole, title=HEADING, tokens=rest, reason=reason, origin="operator", id="", hash="")
 
 
 def _history(plan: ContextPlan) -> Iterator[ReceiptItem]:

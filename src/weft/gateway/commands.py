@@ -143,8 +143,7 @@ def _table(receipt: Receipt) -> str:
     ]
     rows += ["| layer | tokens | what |", "|---|---:|---|"]
     for layer, tokens in receipt.by_layer.items():
-        titles = ", ".join(item.title for item in receipt.kept if item.layer == layer)
-        rows.append(f"| {layer} | {tokens:,} | {_cell(titles)} |")
+        rows.append(f"| {layer} | {tokens:,} | {_cell(receipt.titles(layer))} |")
     rows += [""] * bool(receipt.dropped)
     rows += [f"- left out {_cell(item.title)} ({item.tokens:,}): {item.reason}" for item in receipt.dropped]
     rows += [f"- {_cell(note)}" for note in (*receipt.errors, *receipt.warnings, *receipt.remarks)]

@@ -58,8 +58,8 @@ def match(log: Sequence[Message], history: Sequence[Message], exchange: Sequence
 def is_same(log: Sequence[Message], history: Sequence[Message]) -> bool:
     """Return whether an app sends exactly the conversation that is stored.
 
-    Calls of Weft's own tools and their results are in the log alone. A log that is longer than what is compared
-    is not known to its beginning.
+    Calls of Weft's own tools and their results are in the log alone. A log that is longer than what is
+    compared is not known to its beginning.
     """
     return 0 < len(log) < COMPARED and _spoken(log) == _spoken(history)
 

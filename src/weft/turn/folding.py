@@ -63,6 +63,12 @@ class Folding:
         return self.builder.history_rule
 
     @property
+    def may_summarize(self) -> bool:
+        """Whether a model may be asked: the recipe says so, and it is not the embedded one, which is small."""
+        is_small = self.provider.info.provider == "local" and not self.rule.summarization_model
+        return self.rule.strategy == "summarize" and not is_small
+
+    @property
     def model(self) -> str:
         return self.rule.summarization_model or self.provider.info.id
 
@@ -79,13 +85,14 @@ def is_due(receipt: Receipt | None, answer: str, rule: HistoryRule) -> bool:
 async def fold_session(folding: Folding) -> Fold | None:
     """Fold the older part of a session. Returns the new fold, if there is one.
 
-    A history that is only long because of what was attached to it needs no summary: its epoch ends.
+    A history that is only long because of what was attached to it needs no summary: its epoch ends. So it
+    does where no model may be asked; the next one shows fewer messages then.
     """
     log, session_id = folding.store.messages, folding.session_id
     before = await log.fold(session_id)
     tail = await _tail(folding, before)
     last = _last(folding, tail)
-    if last <= tail.messages_before or folding.rule.strategy != "summarize":
+    if last <= tail.messages_before or not folding.may_summarize:
         await folding.store.epochs.end("full", session_id)
         return None
     if not await _may_ask(folding):

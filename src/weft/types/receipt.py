@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from weft.types.codec import Json
 
+HEADING = "heading"
+"""The title of the item for what a layer puts around its pieces."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptItem(Json):
@@ -131,6 +134,11 @@ class Receipt(Json):
     def grown_tokens(self) -> int:
         """Tokens of the history, the message and all that went with it: what the next history will have."""
         return sum(item.tokens for item in self.kept if item.layer == "history" or item.zone == "turn")
+
+    def titles(self, layer: str) -> str:
+        """Return the titles of what a layer shows, without its heading."""
+        items = [item for item in self.kept if item.layer == layer]
+        return ", ".join(item.title for item in items if item.title != HEADING or len(items) == 1)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def receipt_svg(receipt: Receipt) -> str:
     rows: list[str] = []
     y = _TOP
     for layer, tokens in layers.items():
-        titles = ", ".join(item.title for item in receipt.kept if item.layer == layer)
+        titles = receipt.titles(layer)
         rows.append(_bar(y, layer, tokens, tokens / largest, titles))
         y += _ROW
     for item in receipt.dropped:
