@@ -336,45 +336,35 @@ async def told(home: Path) -> World:
     return world
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "origin"),
-    [
+async def test_what_was_shown_is_named_with_its_layer_tokens_and_origin(home: Path) -> None:
+    world = await told(home)
+
+    for text, where, origin in (
         ("human", "blocks: human", "agent"),
         ("city", "facts: city", "user"),
         ("packing", "skills: packing", "operator"),
         ("zebra quokka boat is", "recall: User: The zebra quokka boat is called Marlin.", "user"),
         ("SOUL.md", "instructions: SOUL.md + AGENTS.md + USER.md", "operator"),
-    ],
-)
-async def test_what_was_shown_is_named_with_its_layer_tokens_and_origin(
-    text: str, where: str, origin: str, home: Path
-) -> None:
-    world = await told(home)
-
-    first, *_ = await reasons(world, text)
-
-    assert (first.shown, first.where, first.origin) == (True, where, origin)
-    assert first.tokens > 0
-    assert first.reason
+    ):
+        first, *_ = await reasons(world, text)
+        assert (first.shown, first.where, first.origin) == (True, where, origin)
+        assert first.tokens > 0
+        assert first.reason
     await world.app.close()
 
 
 @pytest.mark.xfail(
     strict=True, reason="by its content a text is only `system, item 1`, without tokens and origin"
 )
-@pytest.mark.parametrize(
-    ("text", "layer"),
-    [
-        *(("green tea", "blocks"), ("Lisbon", "facts"), ("Write a packing list", "skills")),
-        *(("calm assistant", "instructions"), ("peanuts", "memory_file")),
-    ],
-)
-async def test_words_of_a_memory_are_found_in_their_layer(text: str, layer: str, home: Path) -> None:
+async def test_words_of_a_memory_are_found_in_their_layer(home: Path) -> None:
     world = await told(home)
 
-    hits = [one for one in await reasons(world, text) if one.where.startswith(layer)]
-
-    assert [(one.shown, one.tokens > 0, bool(one.origin)) for one in hits] == [(True, True, True)]
+    for text, layer in (
+        *(("green tea", "blocks"), ("Lisbon", "facts"), ("Write a packing list", "skills")),
+        *(("calm assistant", "instructions"), ("peanuts", "memory_file")),
+    ):
+        hits = [one for one in await reasons(world, text) if one.where.startswith(layer)]
+        assert [(one.shown, one.tokens > 0, bool(one.origin)) for one in hits] == [(True, True, True)]
     await world.app.close()
 
 

@@ -181,7 +181,7 @@ async def test_every_stored_request_has_the_bytes_that_the_vendor_got(
         await talk.connect()
         await talk.connect()
         await talk.say("Hello.", "Hello.")
-        for _ in range(30):
+        for _ in range(24):
             await talk.go_on()
         store = await talk.apps[0].store.get()
 
