@@ -67,15 +67,16 @@ def show(
     turn: Number,
     session: InSession = None,
     request: Annotated[
-        bool, typer.Option("--request", help="Print the request as it was sent, as JSON.")
+        bool, typer.Option("--request", help="Print its requests as they were sent, as a JSON list.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the model saw: every item with its tokens and origin, what was left out, what was cached."""
     one = with_store(lambda store: _view(store, turn, session))
     if request:
-        payloads = [join(stored.request) for stored in one.requests] or [join(one.first.request)]
-        say("\n".join(json.dumps(payload, ensure_ascii=False, indent=2) for payload in payloads))
+        _ = one.first
+        payloads = [join(stored.request) for stored in one.requests]
+        say(json.dumps(payloads, ensure_ascii=False, indent=2))
         return
     if as_json:
         typer.echo(

@@ -22,6 +22,9 @@ CHANGES = "changes"
 """The layer of what changed in the frozen part since the epoch began."""
 _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
+_ATTACHED_SHARE, _ATTACHED_TOKENS = 0.02, 48
+"""How much a layer that is shown if there is room may attach in a turn: a part of the room, and at least so
+many tokens. More of it would fill a small window in a few turns."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
@@ -133,6 +136,7 @@ def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials
     offers = [_frozen_offer(epoch, at) for at in range(len(epoch.sections))]
     items: list[tuple[SeenItem, ...]] = [()] * len(layers)
     changes, changed = _changes(materials, ledger)
+    room = materials.spec.limits.ceiling - sum(section.tokens for section in epoch.sections)
     for at in range(recipe.history_at, len(recipe.layers)):
         layer, offer = recipe.layers[at], materials.offers[at]
         if layer.source == "message" and changes:
@@ -140,7 +144,7 @@ def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials
             offers.append(Offer(pieces=tuple(changes)))
             items.append(tuple(changed))
         news = _unseen(layer.source, offer, ledger)
-        layers.append(layer)
+        layers.append(_capped(layer, room))
         offers.append(news)
         items.append(tuple(item_of(layer.source, piece) for piece in news.pieces))
     whole = HistoryRule(strategy="none", roles=recipe.history.roles)
@@ -150,6 +154,14 @@ def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials
     config = replace(materials.spec.config, compression_strategy=None, max_messages_cap=None)
     spec = replace(materials.spec, recipe=frozen, config=config, tools=epoch.tools)
     return EpochMaterials(materials=replace(materials, spec=spec, offers=tuple(offers)), items=tuple(items))
+
+
+def _capped(layer: Layer, room: int) -> Layer:
+    """Limit what a layer may attach in one turn: all of it is sent again with every later request."""
+    if layer.keep != Keep.IF_ROOM or layer.source in ("history", "message"):
+        return layer
+    most = max(int(room * _ATTACHED_SHARE), _ATTACHED_TOKENS)
+    return replace(layer, max_tokens=most if layer.max_tokens is None else min(most, layer.max_tokens))
 
 
 def attachment_of(frozen: EpochMaterials, plan: ContextPlan) -> Attachment:

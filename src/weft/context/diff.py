@@ -99,17 +99,38 @@ def causes(before: Receipt, after: Receipt) -> Iterator[Cause]:
     if before.recipe != after.recipe:
         yield Cause(kind="recipe", name=after.recipe)
     ended, _, detail = after.epoch_why.partition(": ")
-    if ended and ended not in ("start", "model", "files", "tools"):
-        yield Cause(kind=_ENDED.get(ended, ended), name="" if ended in _ENDED else detail)
+    if ended in _ENDED and ended not in ("model", "tools"):
+        yield Cause(kind=_ENDED[ended])
+    found = [*_lasting(before, after), *_new_with_message(before, after)]
+    yield from found
+    if not found and ended and ended not in (*_ENDED, "start", "files"):
+        yield Cause(kind=ended, name=detail)
+
+
+def _lasting(before: Receipt, after: Receipt) -> Iterator[Cause]:
+    """Yield what is gone from the frozen part, and what is new or changed there."""
+    old = {_key(item): item.hash for item in before.kept if _lasts(item)}
+    new = {_key(item): item for item in after.kept if _lasts(item)}
+    yield from (_cause(item) for item in before.kept if _lasts(item) and _key(item) not in new)
+    yield from (_cause(item) for key, item in new.items() if old.get(key) != item.hash)
+
+
+def _new_with_message(before: Receipt, after: Receipt) -> Iterator[Cause]:
+    """Yield what went with the message and had not before.
+
+    The first message of an epoch has everything with it, also what was seen before: only what changed counts.
+    """
     known = {_key(item): item.hash for item in before.kept}
     for item in after.kept:
-        if item.layer not in _SILENT and item.hash and known.get(_key(item)) != item.hash:
+        if item.zone != "turn" or item.layer in _SILENT or not item.hash:
+            continue
+        is_new = _key(item) not in known
+        if known.get(_key(item)) != item.hash and not (is_new and after.epoch_why):
             yield _cause(item)
-    now = {_key(item) for item in after.kept}
-    for item in before.kept:
-        lasts = item.zone != "turn" and item.layer not in _SILENT and bool(item.hash)
-        if lasts and _key(item) not in now:
-            yield _cause(item)
+
+
+def _lasts(item: ReceiptItem) -> bool:
+    return item.zone != "turn" and item.layer not in _SILENT and bool(item.hash)
 
 
 def _key(item: ReceiptItem) -> tuple[str, str]:

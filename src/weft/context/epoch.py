@@ -68,7 +68,6 @@ class EpochPlan:
             hidden=self.hidden - {item.key for item in attachment.seen},
             notice=self.notice,
             outside=tuple(dict.fromkeys((*self.outside, *new))),
-            outside_before=self.outside,
             forgets=forgets,
         )
 
@@ -147,6 +146,8 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
         return None
     rule = materials.spec.history_rule
     marks = marks_of(rule, _room(decided))
+    if decided.materials.fold is None and materials.fold is not None:
+        return None  # there is no more room for the summary
     if decided.over > 0 or (_is_crowded(decided) and _history_cost(decided) > marks.low):
         return None
     if rule.max_messages is not None and len(tail.entries) > rule.max_messages:
@@ -200,7 +201,8 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
         if rule.strategy == "mask":
             masked = _last_exchange(materials.tail)
             materials = replace(materials, tail=_masked(materials.tail, masked, materials.counter))
-        limit = max(marks.low - materials.summary_tokens, 0)
+        is_opened = start.why.startswith("unfold")
+        limit = max((marks.high if is_opened else marks.low) - materials.summary_tokens, 0)
         count = None if rule.max_messages is None else int(rule.max_messages * rule.fold_to)
         cut = HistoryRule(max_tokens=limit, max_messages=count, roles=rule.roles)
         decided, expected = plan_for_model(replace(materials, spec=_with_rule(spec, cut)))
@@ -226,12 +228,12 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
         attachment=attachment,
         marks=marks,
         hidden=hidden,
-        notice=_notice(epoch, materials),
+        notice=_notice(epoch, materials, first_before=start.first),
         expected=expected,
     )
 
 
-def _notice(epoch: Epoch, materials: Materials) -> str:
+def _notice(epoch: Epoch, materials: Materials, *, first_before: int) -> str:
     """Say which messages are no longer shown word for word from now on, and what stands for them."""
     fold, standing = materials.fold, sum(item.layer == "standing" for item in epoch.seen)
     rules = f" {counted(standing, 'standing instruction')} stay word for word." if standing else ""
@@ -242,7 +244,7 @@ def _notice(epoch: Epoch, materials: Materials) -> str:
             f"became {fold.tokens_after:,}.{rules}{back}"
         )
     first = (fold.last if fold else 0) + 1
-    if epoch.why == FULL and epoch.first > first:
+    if epoch.first > max(first, first_before):
         return (
             f"Messages {first}-{epoch.first - 1} are not shown to the model from now on: there was no more "
             f"room, and there is no summary of them yet.{rules} They stay in the log and can be searched."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from weft.types.context import Context
 from weft.types.message import Message
@@ -14,10 +13,17 @@ _RUN = 8
 _MOST_WORDS = 4_000
 
 
+AFTER = "after "
+"""The start of a place that an answer did not read in its own exchange: it was in view from before."""
+
+
 def places_of(message: Message) -> tuple[str, ...]:
-    """Name where the text of strangers in a message comes from; nothing if there is none."""
-    if message.outside:
-        return message.outside
+    """Name where the text of strangers in a message comes from; nothing if there is none.
+
+    What an answer may only have from texts that were in view before does not count here: it ends with them.
+    """
+    if own := tuple(place for place in message.outside if not place.startswith(AFTER)):
+        return own
     if message.origin not in OUTSIDE:
         return ()
     tool = message.tool_name
@@ -26,7 +32,7 @@ def places_of(message: Message) -> tuple[str, ...]:
 
 def is_from_outside(message: Message) -> bool:
     """Check whether strangers wrote a message, or a part of it."""
-    return bool(message.outside) or message.origin in OUTSIDE
+    return bool(places_of(message))
 
 
 def in_view(context: Context) -> tuple[str, ...]:
@@ -44,12 +50,23 @@ def _in_view(context: Context) -> Iterator[str]:
         yield from places_of(message)
 
 
-def seen_before(context: Context) -> tuple[str, ...]:
-    """Name the places of strangers' text that was in view before this turn."""
-    new = replace(context, sections=tuple(s for s in context.sections if s.place == Place.SYSTEM))
-    if context.step is not None:
-        new = replace(new, step=replace(context.step, outside=context.step.outside_before))
-    return in_view(new)
+def attached(context: Context) -> tuple[str, ...]:
+    """Name the places of strangers' text that goes with the message of this turn."""
+    shown = [section for section in context.sections if section.place == Place.MESSAGE]
+    return tuple(f"{one.source} ({one.origin})" for one in shown if one.origin in OUTSIDE)
+
+
+def answer_places(
+    text: str, *, read: Iterable[str], in_view: Iterable[str], history: Sequence[Message]
+) -> tuple[str, ...]:
+    """Name the places of strangers' text that may be in an answer.
+
+    `read` was read in its exchange, or many words in a row were taken from it. All else that was `in_view` is
+    marked as such: it counts when the answer is recalled or learned from, and not while it is in view itself.
+    """
+    own = tuple(dict.fromkeys((*read, *copied_from(text, history))))
+    before = [f"{AFTER}{place}" for place in in_view if place not in own]
+    return (*own, *before)
 
 
 def copied_from(text: str, messages: Iterable[Message]) -> tuple[str, ...]:

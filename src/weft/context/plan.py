@@ -379,6 +379,4 @@ def summary_message(fold: Fold) -> Message:
     text = f"[Summary of messages {fold.first}-{fold.last} of this conversation]\n{fold.text}"
     if fold.outside_text:
         text += f"\n\n[From text of strangers: {', '.join(fold.outside)}]\n{fold.outside_text}"
-    return Message(
-        role="user", content=text, origin="agent", outside=fold.outside if fold.outside_text else ()
-    )
+    return Message(role="user", content=text, origin="agent", outside=fold.outside)

@@ -182,8 +182,18 @@ class Epochs(Protocol):
 class Turns(Protocol):
     """The work between a message and its answer. `finish` and `fail` raise if the turn has ended already."""
 
-    async def begin(self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False) -> str:
+    async def begin(
+        self,
+        session_id: str,
+        text: str,
+        *,
+        inbox_id: str = "",
+        is_known: bool = False,
+        outside: Sequence[str] = (),
+    ) -> str:
         """Store a message before anything is done with it. Returns the id of its turn.
+
+        `outside` names where text of strangers in the message comes from.
 
         If the message came from the inbox, the end of the turn also answers it there. A message that
         `is_known` is in the log already, because the turn continues an earlier one.

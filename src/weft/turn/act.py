@@ -139,9 +139,13 @@ class ToolRunner:
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The places of text of strangers that this exchange has read: not those that were in view before."""
-        known = self._caller.outside_before
-        return tuple(place for place in self._caller.outside if place not in known)
+        """The places of all text of strangers that is in view by now."""
+        return self._caller.outside
+
+    @property
+    def read_now(self) -> tuple[str, ...]:
+        """The places of text of strangers that this exchange has read."""
+        return self._caller.read_now
 
     @property
     def changes(self) -> Sequence[str]:
@@ -201,8 +205,12 @@ class ToolRunner:
         """Note where the results of this round come from: the model reads them before its next calls."""
         called = [self._offered.tools.get(self._calls[at].name) for at in self._outcomes]
         sources = [*map(_stranger, called), *self._caller.read_outside]
-        outside = dict.fromkeys((*self._caller.outside, *filter(None, sources)))
-        self._caller = replace(self._caller, outside=tuple(outside))
+        read = tuple(filter(None, sources))
+        self._caller = replace(
+            self._caller,
+            outside=tuple(dict.fromkeys((*self._caller.outside, *read))),
+            read_now=tuple(dict.fromkeys((*self._caller.read_now, *read))),
+        )
 
     async def _finished(self, running: dict[asyncio.Task[_Outcome], int]) -> AsyncGenerator[Event]:
         """Wait for the running calls, and yield an event as each ends."""

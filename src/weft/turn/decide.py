@@ -108,7 +108,7 @@ async def _plan_in_epoch(
         opened = await read_as_much(request, history.folds, most)
         tail, _ = with_known_roles(opened.tail, request.recipe)
         materials = replace(materials, tail=tail, fold=opened.fold)
-    start = Epoch(number=view.count + 1, why=why, recipe=recipe)
+    start = Epoch(number=view.count + 1, why=why, recipe=recipe, first=view.first)
     return await offloaded(size, begun, materials, start, is_full=why == FULL)
 
 

@@ -21,6 +21,7 @@ from weft.types.context import Context
 from weft.types.limits import ModelContextLimits
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
+from weft.types.section import least_trusted
 from weft.types.session import Fold, Summarizer, Tail
 
 _MOST_CHUNKS = 10
@@ -73,7 +74,9 @@ async def fold(
             text = (await by(text, ended)).strip()
             if not text:
                 raise ProviderError("The model gave an empty summary: the history is cut this time.")
-        newest = Fold(last=end, text=text)
+        places = tuple(dict.fromkeys((*newest.outside, *outside_places(ended))))
+        origin = least_trusted(("agent", newest.origin, *(message.origin for message in ended)))
+        newest = Fold(last=end, text=text, outside=places, origin=origin)
         await log.add_fold(session_id, newest)
 
 

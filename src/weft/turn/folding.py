@@ -30,7 +30,7 @@ from weft.turn.fold import (
 from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.message import Message
-from weft.types.receipt import Receipt, Usage
+from weft.types.receipt import Receipt, ReceiptItem, Usage
 from weft.types.recipe import HistoryRule
 from weft.types.section import least_trusted
 from weft.types.session import Fold, SideCall, Tail
@@ -64,7 +64,7 @@ class Folding:
 
     @property
     def may_summarize(self) -> bool:
-        """Whether a model may be asked: the recipe says so, and it is not the embedded one, which is small."""
+        """Whether a model may be asked: the recipe says so, and it is not the small embedded one."""
         is_small = self.provider.info.provider == "local" and not self.rule.summarization_model
         return self.rule.strategy == "summarize" and not is_small
 
@@ -79,7 +79,14 @@ def is_due(receipt: Receipt | None, answer: str, rule: HistoryRule) -> bool:
         return False
     messages = sum(item.span[1] - item.span[0] + 1 for item in receipt.kept if item.span) + 2
     too_many = rule.max_messages is not None and messages > rule.max_messages * rule.fold_at
-    return too_many or receipt.grown_tokens + count(answer) > receipt.fold_at
+    is_long = too_many or receipt.grown_tokens + count(answer) > receipt.fold_at
+    return is_long or (rule.strategy == "summarize" and bool(_without_summary(receipt)))
+
+
+def _without_summary(receipt: Receipt) -> list[ReceiptItem]:
+    """Return the stretches of the history that left the view without being in a summary."""
+    left_out = [item for item in receipt.dropped if item.layer == "history" and item.span]
+    return [item for item in left_out if not item.reason.startswith(("folded", "the exchange never"))]
 
 
 async def fold_session(folding: Folding) -> Fold | None:
@@ -92,6 +99,9 @@ async def fold_session(folding: Folding) -> Fold | None:
     before = await log.fold(session_id)
     tail = await _tail(folding, before)
     last = _last(folding, tail)
+    if gap := _without_summary(folding.receipt):
+        # These left the view before they were summarized. What is shown stays as it is in this epoch.
+        last = max(item.span[-1] for item in gap)
     if last <= tail.messages_before or not folding.may_summarize:
         await folding.store.epochs.end("full", session_id)
         return None

@@ -91,9 +91,12 @@ async def read_epoch(request: BuildRequest) -> History:
 
 
 def _has_newer(folds: Sequence[Fold], epoch: Epoch) -> bool:
-    """Check whether something was folded since an epoch began."""
+    """Check whether something that an epoch shows was folded since it began.
+
+    A summary of what it left out can wait until the next one begins.
+    """
     began = epoch.began_at
-    newer = [fold for fold in folds if fold.last > epoch.folded]
+    newer = [fold for fold in folds if fold.last >= epoch.first]
     return any(began is None or fold.at is None or fold.at >= began for fold in newer)
 
 

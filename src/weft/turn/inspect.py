@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from weft.context.diff import RequestDiff, diff
+from weft.context.diff import RequestDiff, diff, readable
 from weft.errors import UnknownName
 from weft.memory.base import Store
+from weft.tokens import count
 from weft.types.codec import Json
+from weft.types.epoch import Epoch, digest_of
 from weft.types.message import Message
 from weft.types.plural import counted
 from weft.types.receipt import Receipt, ReceiptItem
@@ -68,7 +70,6 @@ class Reason(Json):
     tokens: int = 0
     reason: str = ""
     origin: str = ""
-    parts: dict[str, str] = field(default_factory=dict)
 
 
 def _why_none(info: TurnInfo) -> str:
@@ -83,10 +84,16 @@ async def view(store: Store, info: TurnInfo) -> TurnView:
 
 async def view_before(store: Store, info: TurnInfo) -> TurnView | None:
     """Read the newest turn before another one that has a stored request."""
+    found: TurnView | None = None
     for one in await store.turns.page(info.session_id, before=info.number, limit=20):
-        if requests := await store.turns.requests(one.id):
-            return TurnView(info=one, receipt=await store.turns.find(one.id), requests=requests)
-    return None
+        requests, receipt = await store.turns.requests(one.id), await store.turns.find(one.id)
+        if found is None and requests:
+            found = TurnView(info=one, receipt=receipt, requests=requests)
+        elif found is not None and receipt is not None:  # one that failed has none: nothing changed in it
+            found = replace(found, receipt=receipt)
+        if found is not None and found.receipt is not None:
+            break
+    return found
 
 
 def compare(before: TurnView, after: TurnView) -> RequestDiff:
@@ -104,15 +111,13 @@ def replays(turn: TurnView) -> Iterator[Replay]:
     for stored in turn.requests:
         body = encode(join(stored.request))
         digest = digest_of_bytes(body)
-        missing = [
-            f"{part} {at}"
-            for at, (part, item) in enumerate(zip(kinds(stored.request), stored.request.items, strict=True))
-            if PURGED in item
-        ]
+        equal = digest == stored.request.digest
+        pairs = enumerate(zip(kinds(stored.request), stored.request.items, strict=True))
+        missing = [f"{part} {at}" for at, (part, item) in pairs if not equal and PURGED in item]
         yield Replay(
             turn=turn.info.number,
             round=stored.round,
-            equal=digest == stored.request.digest,
+            equal=equal,
             digest=digest,
             sent_digest=stored.request.digest,
             bytes=len(body),
@@ -123,11 +128,16 @@ def replays(turn: TurnView) -> Iterator[Replay]:
 async def why(store: Store, turn: TurnView, text: str) -> list[Reason]:
     """Say of everything that has a text in it whether the model saw it in a turn, and why or why not."""
     wanted = text.casefold().strip()
+    items, keys = turn.receipt.items if turn.receipt else (), await _keys_of(store, turn, wanted)
+    epoch = await _epoch_of(store, turn)
     reasons = [
         _reason(item)
-        for item in (turn.receipt.items if turn.receipt else ())
-        if wanted in item.title.casefold() or wanted == item.id.casefold()
+        for item in items
+        if wanted in item.title.casefold() or wanted == item.id.casefold() or item.id in keys
     ]
+    named = {reason.where for reason in reasons}
+    reasons += [one for one in _frozen(epoch, wanted) if one.where not in named]
+    reasons += _hidden(epoch, keys, named) if epoch else []
     hits = await store.messages.find_text(turn.info.session_id, text)
     reasons += [
         reason
@@ -137,6 +147,51 @@ async def why(store: Store, turn: TurnView, text: str) -> list[Reason]:
     if turn.requests:
         reasons += _in_request(turn.first, wanted)
     return reasons
+
+
+async def _keys_of(store: Store, turn: TurnView, wanted: str) -> set[str]:
+    """Return the keys of facts about the person that have a text in their value."""
+    session = await store.sessions.find(turn.info.session_id)
+    if session is None:
+        return set()
+    facts = await store.facts.list(f"{session.channel}:{session.sender}")
+    return {fact.key for fact in facts if wanted in fact.value.casefold()}
+
+
+async def _epoch_of(store: Store, turn: TurnView) -> Epoch | None:
+    number = turn.receipt.epoch if turn.receipt else 0
+    epochs = await store.epochs.list(turn.info.session_id) if number else ()
+    return next((epoch for epoch in epochs if epoch.number == number), None)
+
+
+def _frozen(epoch: Epoch | None, wanted: str) -> Iterator[Reason]:
+    """Yield the parts of the frozen sections that have a text in them."""
+    for section in epoch.sections if epoch else ():
+        if wanted not in section.text.casefold():
+            continue
+        parts = {part.hash: part for part in section.parts}
+        lines = [line for line in section.text.split("\n") if wanted in line.casefold()]
+        hits = [parts[digest] for line in lines if (digest := digest_of(line)) in parts]
+        for part in hits:
+            where = f"{section.source}: {part.title}"
+            yield Reason(
+                shown=True, where=where, tokens=part.tokens, reason=section.why, origin=str(part.origin)
+            )
+        if not hits:
+            where = f"{section.source}: {section.title}"
+            yield Reason(
+                shown=True, where=where, tokens=section.tokens, reason=section.why, origin=str(section.origin)
+            )
+
+
+def _hidden(epoch: Epoch, keys: set[str], named: set[str]) -> Iterator[Reason]:
+    """Yield what had no room when the epoch began."""
+    for item in epoch.seen:
+        where = f"{item.layer}: {item.title}"
+        if item.hidden and item.id in keys and where not in named:
+            yield Reason(
+                shown=False, where=where, reason="had no room when the epoch began", origin=item.origin
+            )
 
 
 def _reason(item: ReceiptItem) -> Reason:
@@ -156,6 +211,7 @@ def _of_message(turn: TurnView, number: int, message: Message) -> Reason | None:
             return Reason(
                 shown=item.kept,
                 where=f"message {number} ({message.role})",
+                tokens=count(message.content),
                 reason=item.reason,
                 origin=message.origin,
             )
@@ -166,7 +222,7 @@ def _in_request(stored: StoredRequest, wanted: str) -> Iterator[Reason]:
     """Yield the items of a request that have the text in them."""
     parts = kinds(stored.request)
     for at, (part, item) in enumerate(zip(parts, stored.request.items, strict=True)):
-        if wanted in item.casefold():
+        if wanted in "\n".join(readable(item)).casefold():
             how = "the request before had it too" if at < stored.shared_items else "new in this request"
             number = at - parts.index(part) + 1
             yield Reason(shown=True, where=f"{part}, item {number}", reason=how)

@@ -34,7 +34,8 @@ class Journal:
 
     `unfinished` holds the pieces of an answer that is not a step yet. The log already has the first `logged`
     messages of the exchange. `epoch` is what the turn adds to the epoch of its session, and `requests` are
-    those that it has sent. `sent_steps` are the steps as the last of them showed them.
+    those that it has sent. `sent_steps` are the steps as the last of them showed them. `outside` names the
+    text of strangers that the exchange has read.
     """
 
     request: TurnRequest
@@ -48,6 +49,7 @@ class Journal:
     epoch: EpochStep | None = None
     requests: list[SentRequest] = field(default_factory=list)
     sent_steps: tuple[Message, ...] = ()
+    outside: tuple[str, ...] = ()
 
     @property
     def exchange(self) -> tuple[Message, ...]:
@@ -85,6 +87,7 @@ class Journal:
                 request.text,
                 inbox_id=request.inbox_id,
                 is_known=self.logged > 0,
+                outside=request.outside,
             )
             beginning = asyncio.ensure_future(begun)
             try:
@@ -135,6 +138,7 @@ class Journal:
             self.is_open = False
             text = "".join(self.unfinished)
             note = _note(f"{text}\n\n{CANCELLED}" if text.strip() else CANCELLED)
+            note = replace(note, outside=self.outside if text.strip() else ())
             reply = self._without_answer(note.content)
             failed = self.turns.fail(
                 self.turn_id, "it was cancelled", *self.exchange, note, reply=reply, record=self.record
@@ -181,7 +185,9 @@ async def settle_interrupted(turns: Turns, session_id: str | None = None) -> Seq
     """
     settled = []
     for turn in await turns.list_interrupted(session_id):
-        message = Message(role="user", content=turn.text, timestamp=turn.at, origin=turn.origin)
+        message = Message(
+            role="user", content=turn.text, timestamp=turn.at, origin=turn.origin, outside=turn.outside
+        )
         steered = [step.content for step in turn.steps if step.role == "user" and step.origin == "user"]
         texts = [" ".join(text.split())[:_QUOTED_CHARS] for text in (turn.text, *steered)]
         reply = WAS_STOPPED.format(text="”, “".join(texts))

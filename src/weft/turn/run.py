@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from weft.context.outside import copied_from, in_view, places_of, seen_before
+from weft.context.outside import answer_places, attached, in_view, places_of
 from weft.context.receipt import settle, with_cost
 from weft.context.steps import with_steps
 from weft.errors import EmptyMessage, ProviderError, RequestTooLong
@@ -151,6 +151,7 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
     journal.epoch = first.step
     context = _grown(first, journal, turn.builder.recipe) if turn.request.steps else first
     runner = _tool_runner(turn, offered, first, trace)
+    journal.outside = runner.read_now
     replies: list[Reply] = []
     while True:
         async with aclosing(trace.chat(turn.provider, context)) as events:
@@ -165,13 +166,14 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
         ours = runner.ours(calls)
         if not ours or runner.exhausted:
             break
-        await journal.step(assistant_message(replies[-1], runner.outside))
+        await journal.step(assistant_message(replies[-1], journal.outside))
         try:
             async with aclosing(runner.act(ours)) as acts:
                 async for event in acts:
                     yield event
         finally:
             await journal.step(*runner.results)
+            journal.outside = runner.read_now
         if runner.ended or len(ours) < len(calls):
             break
         if turn.steering is not None:
@@ -185,8 +187,8 @@ async def _rounds(turn: Turn, journal: Journal, trace: TurnTrace) -> AsyncGenera
     receipt = _receipt(turn, first, context, runner, replies)
     is_step = len(replies) == runner.rounds
     trace.answered(reply)
-    outside = (*runner.outside, *copied_from(reply.text, first.history))
-    message = None if is_step else assistant_message(reply, tuple(dict.fromkeys(outside)))
+    outside = answer_places(reply.text, read=runner.read_now, in_view=runner.outside, history=first.history)
+    message = None if is_step else assistant_message(reply, outside)
     await journal.finish(message, receipt, reply=reply.text_with_notice)
     yield Done(replace(reply, receipt=receipt))
 
@@ -216,7 +218,7 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
             origin=turn.request.origin,
             words=turn.request.own_words,
             outside=_outside(turn.request, context),
-            outside_before=seen_before(context),
+            read_now=_read_now(turn.request, context),
             read_outside=[],
             read_skills=skills_read(context.history),
         ),
@@ -225,12 +227,17 @@ def _tool_runner(turn: Turn, offered: Offered, context: Context, trace: TurnTrac
     )
 
 
-def _outside(request: TurnRequest, context: Context) -> tuple[str, ...]:
-    """Return where text of strangers in a turn comes from: its message, results, and all that is in view."""
+def _read_now(request: TurnRequest, context: Context) -> tuple[str, ...]:
+    """Return where text of strangers comes from that came with this turn: message, files, results, recall."""
     results = [place for step in request.steps for place in places_of(step)]
     is_named = bool(request.outside) or request.origin not in OUTSIDE
     own = () if is_named else (request.origin,)
-    return tuple(dict.fromkeys((*request.outside, *own, *results, *in_view(context))))
+    return tuple(dict.fromkeys((*request.outside, *own, *results, *attached(context))))
+
+
+def _outside(request: TurnRequest, context: Context) -> tuple[str, ...]:
+    """Return where all text of strangers in view comes from."""
+    return tuple(dict.fromkeys((*_read_now(request, context), *in_view(context))))
 
 
 def _grown(first: Context, journal: Journal, recipe: Recipe) -> Context:

@@ -131,9 +131,8 @@ class EpochStep:
 
     An epoch without an id begins with this turn. `hidden` names what had no room when it began, by layer and
     id. `notice` tells the person what is no longer shown word for word. `outside` names the text of strangers
-    that is attached to messages in view, `outside_before` that of earlier messages alone. `forgets` is how
-    often something had been taken out of memory when the turn read it: if that happens again before the turn
-    ends, its epoch ends with it.
+    that is attached to messages in view. `forgets` is how often something had been taken out of memory when
+    the turn read it: if that happens again before the turn ends, its epoch ends with it.
     """
 
     epoch: Epoch
@@ -142,7 +141,6 @@ class EpochStep:
     hidden: frozenset[tuple[str, str]] = frozenset()
     notice: str = ""
     outside: tuple[str, ...] = ()
-    outside_before: tuple[str, ...] = ()
     forgets: int = 0
 
 
@@ -151,7 +149,7 @@ class EpochView:
     """The running epoch of a session, if there is one, and the attachments of its messages by number.
 
     `ended_why` is why the last one ended, if none is running, and `count` how many there were.
-    `limit` is that of the newest. `forgets` is how often something has been taken out of memory.
+    `limit` and `first` are those of the newest. `forgets` is how often something was taken out of memory.
     """
 
     epoch: Epoch | None = None
@@ -159,4 +157,5 @@ class EpochView:
     ended_why: str = ""
     count: int = 0
     limit: int = 0
+    first: int = 1
     forgets: int = 0

@@ -132,8 +132,9 @@ class Receipt(Json):
 
     @property
     def grown_tokens(self) -> int:
-        """Tokens of the history, the message and all that went with it: what the next history will have."""
-        return sum(item.tokens for item in self.kept if item.layer == "history" or item.zone == "turn")
+        """Tokens of the history, the message, all that went with it, and their framing: the next history."""
+        grows = ("history", "framing")
+        return sum(item.tokens for item in self.kept if item.layer in grows or item.zone == "turn")
 
     def titles(self, layer: str) -> str:
         """Return the titles of what a layer shows, without its heading."""

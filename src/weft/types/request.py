@@ -28,8 +28,8 @@ class Caller:
     shown in this conversation.
 
     `origin` says who wrote the message of the turn, and `words` is what the person wrote themselves in it.
-    `outside` names the places that text of strangers in view comes from, such as `feed news`, and
-    `outside_before` those that were in view before this turn. A tool that returns such text adds its place to
+    `outside` names the places that text of strangers in view comes from, such as `feed news`, and `read_now`
+    those of what came with this turn. A tool that returns such text adds its place to
     `read_outside`. `agreed` says that the person has agreed to the call that runs.
     """
 
@@ -47,7 +47,7 @@ class Caller:
     origin: str = field(default="user", compare=False)
     words: str = field(default="", compare=False, repr=False)
     outside: tuple[str, ...] = field(default=(), compare=False)
-    outside_before: tuple[str, ...] = field(default=(), compare=False)
+    read_now: tuple[str, ...] = field(default=(), compare=False)
     read_outside: list[str] = field(default_factory=list, compare=False, repr=False)
     agreed: bool = field(default=False, compare=False)
 

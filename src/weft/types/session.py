@@ -161,4 +161,5 @@ class OpenTurn:
     origin: str = "user"
     is_known: bool = False
     at: datetime | None = None
+    outside: tuple[str, ...] = ()
     steps: tuple[Message, ...] = ()

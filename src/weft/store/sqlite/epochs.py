@@ -41,14 +41,20 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
     row = db.execute(query, (session_id,)).fetchone()
     forgets = _forgets(db)
     if row is None:
-        query = "select ended_why, number, ceiling from epochs where session_id = ? order by id desc limit 1"
-        why, number, limit = db.execute(query, (session_id,)).fetchone() or ("", 0, 0)
-        return EpochView(ended_why=why, count=number, limit=limit, forgets=forgets)
+        newest = "from epochs where session_id = ? order by id desc limit 1"
+        query = f"select ended_why, number, ceiling, first {newest}"
+        why, number, limit, first = db.execute(query, (session_id,)).fetchone() or ("", 0, 0, 1)
+        return EpochView(ended_why=why, count=number, limit=limit, first=first, forgets=forgets)
     query = "select seq, attachment from attachments where epoch_id = ? order by seq"
     attachments = {seq: Attachment.from_json(text) for seq, text in db.execute(query, (row[0],))}
     epoch = _epoch(row)
     return EpochView(
-        epoch=epoch, attachments=attachments, count=epoch.number, limit=epoch.limit, forgets=forgets
+        epoch=epoch,
+        attachments=attachments,
+        count=epoch.number,
+        limit=epoch.limit,
+        first=epoch.first,
+        forgets=forgets,
     )
 
 

@@ -35,10 +35,12 @@ class Column:
     sql: str
     holds: Holds = Holds.NUMBER
     left_out: LeftOut = ""
+    is_exact: bool = False
+    """Whether every character of its JSON counts, so that an export has it as text."""
 
     @property
     def is_json(self) -> bool:
-        return self.holds in (Holds.JSON, Holds.NAMES)
+        return self.holds in (Holds.JSON, Holds.NAMES) and not self.is_exact
 
     @property
     def is_bytes(self) -> bool:

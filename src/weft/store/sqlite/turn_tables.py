@@ -34,6 +34,7 @@ TURN_TABLES: tuple[Table, ...] = (
         *integers("is_known", sql="integer not null default 0"),
         *integers("seq", sql="integer not null default 0"),
         *integers("first", sql="integer not null default 0"),
+        Column("outside", "text not null default '[]'", Holds.NAMES),
         indexes=(
             "create unique index turns_order on turns(seq)",
             "create index turns_of on turns(session_id, seq)",
@@ -43,15 +44,15 @@ TURN_TABLES: tuple[Table, ...] = (
     table(
         "contents",
         *codes("hash", sql="text primary key"),
-        Column("text", "text not null", Holds.JSON),
+        Column("text", "text not null", Holds.JSON, is_exact=True),
     ),
     table(
         "requests",
         *integers("id", sql="integer primary key"),
         *names("turn_id", sql="text not null references turns(id)"),
         *integers("round"),
-        Column("head", "text not null", Holds.JSON),
-        Column("marks", "text not null", Holds.JSON),
+        Column("head", "text not null", Holds.JSON, is_exact=True),
+        Column("marks", "text not null", Holds.JSON, is_exact=True),
         *codes("digest"),
         *integers("base", sql="integer references requests(id)"),
         *integers("shared", "shared_bytes", "items", "depth"),

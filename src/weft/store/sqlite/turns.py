@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,6 +22,7 @@ from weft.store.sqlite.receipts import pack, unpack
 from weft.store.sqlite.requests import delete_requests, read_requests, save_requests
 from weft.store.sqlite.rows import moment, new_id, next_seq, stamp, storable
 from weft.store.sqlite.tasks import record_task_outcome
+from weft.types.codec import dump_json
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
@@ -57,15 +59,23 @@ class _Ending(NamedTuple):
 
 
 class SqliteTurns(Repository):
-    async def begin(self, session_id: str, text: str, *, inbox_id: str = "", is_known: bool = False) -> str:
-        turn_id = new_id()
+    async def begin(
+        self,
+        session_id: str,
+        text: str,
+        *,
+        inbox_id: str = "",
+        is_known: bool = False,
+        outside: Sequence[str] = (),
+    ) -> str:
+        turn_id, places = new_id(), storable(dump_json(list(outside)))
         row = (turn_id, session_id, storable(text), this_process(), time.time(), inbox_id or None, is_known)
 
         def work(db: apsw.Connection) -> None:
             db.execute(
                 "insert into turns(id, session_id, state, text, owner, created_at, inbox_id, is_known, "
-                f"seq) values(?, ?, 'running', ?, ?, ?, ?, ?, {next_seq('turns')})",
-                row,
+                f"outside, seq) values(?, ?, 'running', ?, ?, ?, ?, ?, ?, {next_seq('turns')})",
+                (*row, places),
             )
             if inbox_id:
                 mailbox.begin(db, inbox_id)
@@ -110,7 +120,8 @@ class SqliteTurns(Repository):
     async def list_interrupted(self, session_id: str | None = None) -> list[OpenTurn]:
         query = (
             "select turns.id, session_id, turns.text, turns.created_at, owner, "
-            "coalesce(origin, 'user'), is_known from turns left join inbox on inbox.id = inbox_id "
+            "coalesce(origin, 'user'), is_known, turns.outside "
+            "from turns left join inbox on inbox.id = inbox_id "
             "where turns.state = 'running' and session_id = coalesce(?, session_id) "
             "order by turns.seq"
         )
@@ -126,9 +137,10 @@ class SqliteTurns(Repository):
                     origin=origin,
                     is_known=bool(is_known),
                     at=moment(began),
+                    outside=tuple(json.loads(outside)),
                     steps=tuple(Message.from_json(str(step)) for (step,) in db.execute(steps, (turn_id,))),
                 )
-                for turn_id, session, text, began, owner, origin, is_known in rows
+                for turn_id, session, text, began, owner, origin, is_known, outside in rows
                 if is_interrupted(is_running(owner), began, time.time())
             ]
 
