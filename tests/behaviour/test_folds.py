@@ -170,7 +170,8 @@ async def check_long_run(
         receipt = receipt_of(request)
         assert receipt.total_tokens <= receipt.limit
         if is_cut(request):
-            assert receipt.by_layer.get("history", 0) < receipt.fold_to, receipt.by_layer
+            if number != newest_large:  # the mark is a share of the room beside the message
+                assert receipt.by_layer.get("history", 0) < receipt.fold_to, receipt.by_layer
             if cuts and number - newest_large > 10:
                 assert number - cuts[-1] > 10, (cuts, number, receipt.epoch_why)
             cuts.append(number)
