@@ -14,7 +14,7 @@ from weft.errors import Unauthorized
 from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
 from weft.gateway.engine import Engine
-from weft.gateway.folds import FOLDING, Folds
+from weft.gateway.folds import Folds
 from weft.gateway.lanes import Lane, Lanes
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.remember import explicit_memory
@@ -184,9 +184,8 @@ class Assistant:
                         await heard.save()
                         reply = replace(event.reply, changes=(*change, *event.reply.changes))
                         self._learn_ratio(reply)
-                        if self.folds.is_due(turn, reply):
-                            self.folds.begin(turn, reply)
-                            reply = replace(reply, folds=(*reply.folds, FOLDING))
+                        if sentence := await self.folds.begin(turn, reply):
+                            reply = replace(reply, folds=(*reply.folds, sentence))
                         event = Done(reply)  # noqa: PLW2901
                     yield event
         finally:

@@ -19,7 +19,7 @@ from weft.tools.base import Tool
 from weft.tools.registry import ToolRegistry
 from weft.turn.build import ContextBuilder
 from weft.turn.fold import nobody, summarizer
-from weft.turn.folding import Folding
+from weft.turn.folding import Folding, is_long
 from weft.turn.run import Turn, TurnSettings, prepare
 from weft.types.context import Context
 from weft.types.limits import ModelInfo
@@ -27,6 +27,7 @@ from weft.types.message import Message
 from weft.types.person import default_person
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
+from weft.types.reply import Reply
 from weft.types.request import Caller, TurnRequest
 from weft.types.session import IMPORTED, Session, SessionRule
 
@@ -183,7 +184,7 @@ class Engine:
             self._providers[key] = self.find_provider(name, current)
         return self._providers[key]
 
-    def folding(self, turn: Turn, receipt: Receipt, store: Store) -> Folding:
+    def folding(self, turn: Turn, reply: Reply, receipt: Receipt, store: Store) -> Folding:
         """Return what it takes to fold the session of a turn that was answered."""
         return Folding(
             session_id=turn.request.caller.session_id,
@@ -192,6 +193,7 @@ class Engine:
             store=store,
             receipt=receipt,
             clock=self.clock,
+            is_long=is_long(receipt, reply.text, turn.builder.history_rule),
         )
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ import logging
 
 from weft.errors import WeftError
 from weft.gateway.engine import Engine
-from weft.turn.folding import fold_session, is_due
+from weft.turn.folding import Folding, fold_session, is_due, may_ask
 from weft.turn.run import Turn
 from weft.types.reply import Reply
 
@@ -24,19 +24,23 @@ class Folds:
         self._engine = engine
         self._running: dict[str, asyncio.Task[None]] = {}
 
-    def is_due(self, turn: Turn, reply: Reply) -> bool:
-        """Return whether the session of a turn should be folded now that it was answered."""
-        session_id = turn.request.caller.session_id
-        if turn.turns is None or not session_id or session_id in self._running:
-            return False
-        return is_due(reply.receipt, reply.text, turn.builder.history_rule)
+    async def begin(self, turn: Turn, reply: Reply) -> str:
+        """Fold the session of an answered turn in the background, if it is due.
 
-    def begin(self, turn: Turn, reply: Reply) -> None:
-        """Fold the session of a turn in the background."""
+        Returns a sentence for the person if a summary is being made.
+        """
         session_id = turn.request.caller.session_id
-        task = asyncio.create_task(self._fold(turn, reply))
+        if turn.turns is None or not session_id or session_id in self._running or reply.receipt is None:
+            return ""
+        if not is_due(reply.receipt, reply.text, turn.builder.history_rule):
+            return ""
+        store = await self._engine.store.get()
+        folding = self._engine.folding(turn, reply, reply.receipt, store)
+        task = asyncio.create_task(self._fold(folding))
         self._running[session_id] = task
         task.add_done_callback(lambda _: self._running.pop(session_id, None))
+        says_so = folding.is_long and folding.may_summarize and await may_ask(folding)
+        return FOLDING if says_so else ""
 
     async def settle(self) -> None:
         """Wait for the folds that run, for a while; the rest is cancelled."""
@@ -45,12 +49,9 @@ class Folds:
             for task in late:
                 task.cancel()
 
-    async def _fold(self, turn: Turn, reply: Reply) -> None:
-        if reply.receipt is None:
-            return
-        store = await self._engine.store.get()
+    async def _fold(self, folding: Folding) -> None:
         try:
-            fold = await fold_session(self._engine.folding(turn, reply.receipt, store))
+            fold = await fold_session(folding)
         except WeftError as error:
             _log.warning("a session was not folded: %s", error)
             return
@@ -60,5 +61,5 @@ class Folds:
                 fold.last,
                 fold.tokens_before,
                 fold.tokens_after,
-                extra={"session": turn.request.caller.session_id},
+                extra={"session": folding.session_id},
             )

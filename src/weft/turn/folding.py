@@ -49,7 +49,10 @@ _EXCERPT = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """A session to fold, by the builder and the model of its last turn."""
+    """A session to fold, by the builder and the model of its last turn.
+
+    One that is not long only has messages that left the view without a summary.
+    """
 
     session_id: str
     builder: ContextBuilder
@@ -57,6 +60,7 @@ class Folding:
     store: Store
     receipt: Receipt
     clock: Callable[[], datetime]
+    is_long: bool = True
 
     @property
     def rule(self) -> HistoryRule:
@@ -74,13 +78,18 @@ class Folding:
 
 
 def is_due(receipt: Receipt | None, answer: str, rule: HistoryRule) -> bool:
-    """Check whether a session should be folded now that it was answered."""
+    """Check whether something of a session should be folded now that it was answered."""
     if receipt is None or not receipt.fold_at:
         return False
+    has_gap = rule.strategy == "summarize" and bool(_without_summary(receipt))
+    return has_gap or is_long(receipt, answer, rule)
+
+
+def is_long(receipt: Receipt, answer: str, rule: HistoryRule) -> bool:
+    """Check whether the history of a session is above its high mark."""
     messages = sum(item.span[1] - item.span[0] + 1 for item in receipt.kept if item.span) + 2
     too_many = rule.max_messages is not None and messages > rule.max_messages * rule.fold_at
-    is_long = too_many or receipt.grown_tokens + count(answer) > receipt.fold_at
-    return is_long or (rule.strategy == "summarize" and bool(_without_summary(receipt)))
+    return too_many or receipt.grown_tokens + count(answer) > receipt.fold_at
 
 
 def _without_summary(receipt: Receipt) -> list[ReceiptItem]:
@@ -98,14 +107,14 @@ async def fold_session(folding: Folding) -> Fold | None:
     log, session_id = folding.store.messages, folding.session_id
     before = await log.fold(session_id)
     tail = await _tail(folding, before)
-    last = _last(folding, tail)
-    if gap := _without_summary(folding.receipt):
-        # These left the view before they were summarized. What is shown stays as it is in this epoch.
-        last = max(item.span[-1] for item in gap)
-    if last <= tail.messages_before or not folding.may_summarize:
+    last = _last(folding, tail) if folding.is_long else 0
+    if folding.is_long and (last <= tail.messages_before or not folding.may_summarize):
         await folding.store.epochs.end("full", session_id)
         return None
-    if not await _may_ask(folding):
+    # What left the view before it was summarized is summarized too. What is shown stays, in this epoch.
+    gap = max((item.span[-1] for item in _without_summary(folding.receipt)), default=0)
+    last = max(last, gap)
+    if last <= (before.last if before else 0) or not folding.may_summarize or not await may_ask(folding):
         return None
     folds = _Summary(folding, before, last)
     try:
@@ -142,7 +151,8 @@ def _last(folding: Folding, tail: Tail) -> int:
     return last + (starts[0] if starts and beyond > 0 else 0)
 
 
-async def _may_ask(folding: Folding) -> bool:
+async def may_ask(folding: Folding) -> bool:
+    """Check that the model did not fail to summarize a short time ago."""
     failed_at = await folding.store.turns.failed_at(_KIND, folding.model)
     return failed_at is None or folding.clock() - failed_at >= PAUSE
 
