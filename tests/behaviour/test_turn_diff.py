@@ -158,17 +158,8 @@ LIVE: list[Change] = [
     *(set_clock, set_fact, change_fact, forget_fact, edit_block, create_block),
     *(add_skill, change_skill, change_soul, add_tool, change_model),
 ]
-FORGETS = pytest.mark.xfail(
-    strict=True, reason="the first cause is `forget the last epoch ended with it`, and the fact is the last"
-)
 CASES = [
-    pytest.param(
-        change,
-        stability,
-        seed,
-        id=f"{change.__name__}-{stability}-{seed}",
-        marks=[FORGETS] if (change, stability) == (forget_fact, "epoch") else [],
-    )
+    pytest.param(change, stability, seed, id=f"{change.__name__}-{stability}-{seed}")
     for stability, changes in (("epoch", [*LIVE, fold]), ("live", LIVE))
     for change in changes
     for seed in range(2)
@@ -249,7 +240,6 @@ async def test_of_two_changes_the_one_that_stands_first_is_named_first(
     await world.app.close()
 
 
-@pytest.mark.xfail(strict=True, reason="what is gone is named behind everything that is new or changed")
 @pytest.mark.parametrize("change", [forget_fact, remove_skill])
 async def test_what_is_gone_from_the_beginning_is_named_before_the_clock_at_the_end(
     change: Change, home: Path
@@ -266,9 +256,6 @@ async def test_what_is_gone_from_the_beginning_is_named_before_the_clock_at_the_
     await world.app.close()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a new epoch names the clock, the memory file and the activity as changed"
-)
 async def test_a_diff_names_nothing_that_did_not_change(home: Path) -> None:
     world = await a_world(home, "epoch", 7)
 
@@ -292,9 +279,6 @@ async def test_two_turns_with_nothing_new_between_them_have_no_cause(home: Path)
     await world.app.close()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a failed turn has no receipt, so nothing can be named as changed since it"
-)
 async def test_after_a_turn_that_failed_the_cause_is_named_too(home: Path) -> None:
     write_workspace(home / "workspace")
     (home / "config.toml").write_text("[requests]\nretries = 0\n")
@@ -382,7 +366,6 @@ async def test_a_message_in_view_is_shown_and_one_that_was_folded_is_in_the_summ
     await world.app.close()
 
 
-@pytest.mark.xfail(strict=True, reason="a message has no price in `why`, whether it is shown or not")
 async def test_a_message_has_its_price(home: Path) -> None:
     world = await told(home)
 
@@ -421,7 +404,6 @@ async def test_a_fact_without_room_says_what_it_lost_its_place_to_and_its_price(
     await world.app.close()
 
 
-@pytest.mark.xfail(strict=True, reason="what had no room is found by its key only")
 async def test_a_fact_without_room_is_found_by_its_value(home: Path) -> None:
     world = await a_world(home, "epoch", 5)
     store = await world.store()
@@ -441,9 +423,6 @@ async def test_the_message_of_the_turn_itself_is_found(home: Path) -> None:
     await world.app.close()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the words are looked for in JSON, where quotes and line ends are escaped"
-)
 @pytest.mark.parametrize("text", ['say "hello" to', "one line\nand another"])
 async def test_a_text_with_quotes_or_line_ends_is_found(text: str, home: Path) -> None:
     world = await a_world(home, "epoch", 5)

@@ -261,9 +261,6 @@ async def assert_every_replay_is_equal(store: weft.Store) -> None:
     assert all(one.equal and not one.missing for one in outcomes)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="replay takes any item with `[purged:` in it for one that misses a text"
-)
 async def test_a_request_that_is_whole_misses_nothing_although_it_quotes_a_purge_mark() -> None:
     app = await weft.connect(provider=weft.ScriptedProvider(["It is a mark."]))
     await app.ask("What does [purged:1234] mean?", session="s", caller=OWNER)
@@ -399,9 +396,6 @@ async def test_an_export_and_a_backup_carry_every_request(home: Path, tmp_path: 
     assert [one["equal"] for one in json.loads(shown.stdout)] == [True, True]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an import writes each item with other spaces, so shares and offsets change"
-)
 async def test_an_import_keeps_the_text_of_every_item_and_so_the_share_of_each_request(home: Path) -> None:
     await two_sessions(home)
     run_weft(environ(home), "export", str(home / "folder"))

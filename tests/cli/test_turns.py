@@ -121,7 +121,6 @@ def test_the_request_of_a_turn_is_printed_as_it_was_sent(lived: Home) -> None:
     assert payload["tools"]
 
 
-@pytest.mark.xfail(strict=True, reason="the requests of a turn are printed one after another, not as a list")
 def test_the_requests_of_a_turn_are_one_json(lived: Home) -> None:
     assert len(lived.json("show", "2", "--request")) == 2
 
