@@ -116,7 +116,7 @@ def test_show_prints_every_item_with_tokens_origin_and_why(lived: Home) -> None:
 def test_the_request_of_a_turn_is_printed_as_it_was_sent(lived: Home) -> None:
     done = lived.run("show", "1", "--request")
 
-    payload = json.loads(done.stdout)
+    [payload] = json.loads(done.stdout)
     assert payload["messages"][-1]["content"].endswith("Hello [bold]there[/bold].")
     assert payload["tools"]
 
@@ -214,7 +214,7 @@ def test_a_reader_that_stops_early_is_no_error(lived: Home) -> None:
     command = f"{sys.executable} -m weft turns show 1 --request | head -1"
     done = run_weft(environ(lived.path), program=("sh", "-c", command))
 
-    assert (done.stdout, done.stderr) == ("{\n", "")
+    assert (done.stdout, done.stderr) == ("[\n", "")
 
 
 def test_a_question_of_the_command_line_can_be_replayed_too(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_question_of_the_command_line_can_be_replayed_too(tmp_path: Path) -> N
         shown = run_weft(environment, "turns", "show", "2", "--request")
         replay = run_weft(environment, "turns", "replay", "2", "--json")
 
-        assert json.loads(shown.stdout) == server.requests[1].payload
+        assert json.loads(shown.stdout) == [server.requests[1].payload]
         assert [one["equal"] for one in json.loads(replay.stdout)] == [True]
 
 
