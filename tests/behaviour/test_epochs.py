@@ -513,7 +513,6 @@ async def test_another_session_of_the_same_person_has_epochs_of_its_own() -> Non
     check_begins(model.requests[3], model.requests[1])
 
 
-@pytest.mark.xfail(strict=True, reason="an epoch goes on without its summary where that is short of room")
 async def test_the_summary_stays_while_its_epoch_lasts_however_long_the_message_is() -> None:
     model = Model(info=small(6_000))
     app = await app_of(model)
