@@ -31,7 +31,7 @@ from epoch_chaos import (
 from weft.config import load_config
 from weft.types.request import OWNER
 
-CONVERSATIONS = [(0, None), (1, None), (3, 6_000), (4, 6_000), (5, 6_000), (7, 4_500)]
+CONVERSATIONS = [(0, None), (1, None), (3, 6_000), (4, 6_000), (5, 6_000), (6, 4_500), (7, 4_500)]
 SECRET = "orchid-7731"  # noqa: S105 - the name of a flower
 Act = Callable[[weft.Store], Awaitable[Any]]
 
