@@ -120,7 +120,7 @@ class Counter:
 
     def attached(self, text: str) -> int:
         """Count a text that is attached to a message, with the joint between the two."""
-        return self.text(text) + self.per_joint if text else 0
+        return self.text(text) + 2 * self.per_joint if text else 0
 
     def tool(self, tool: ToolDefinition) -> int:
         """Count a tool as the JSON in which it is offered."""

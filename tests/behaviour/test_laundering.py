@@ -353,18 +353,7 @@ async def agree(question: str) -> bool:
     return True
 
 
-UNMARKED = pytest.mark.xfail(strict=True, reason="a fact keeps the mark, a block and a task do not")
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        pytest.param(ORDERS[0], marks=UNMARKED, id="a block"),
-        pytest.param(ORDERS[1], id="a fact"),
-        pytest.param(ORDERS[2], marks=UNMARKED, id="a task"),
-    ],
-)
-async def test_what_was_stored_with_consent_is_still_a_strangers_text(order: Order, world: World) -> None:
+async def _store_with_consent(order: Order, world: World) -> None:
     await from_page(world, "I read it.")
     name, arguments = order
     wanted = {
@@ -375,7 +364,21 @@ async def test_what_was_stored_with_consent_is_still_a_strangers_text(order: Ord
     assert reply.not_done == ()
     assert "1234" in await world.state()
 
+
+async def test_a_fact_that_was_stored_with_consent_is_still_a_strangers_text(world: World) -> None:
+    await _store_with_consent(ORDERS[1], world)
+
     await assert_nothing_is_done(world, "What are my tasks?", "two")
+
+
+@pytest.mark.parametrize("order", [ORDERS[0], ORDERS[2]], ids=["a block", "a task"])
+async def test_a_block_or_a_task_that_the_person_agreed_to_is_theirs(order: Order, world: World) -> None:
+    """The person has read every word of it. Otherwise one note from a page would mark all later turns."""
+    await _store_with_consent(order, world)
+
+    reply = await world.say("Thanks.", calls(ORDERS[0]), "done", session="two")
+
+    assert reply.not_done == ()
 
 
 async def test_a_summary_in_a_recipe_without_epochs_keeps_the_mark(home: Path, world: World) -> None:

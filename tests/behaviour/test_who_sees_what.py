@@ -225,8 +225,8 @@ def _paths(route: str, lived: World, sender: str) -> Iterator[tuple[str, dict[st
             yield path, {"json": {"text": "what do you know?", "session": session, **query}}
     elif "{turn_id}" in path:
         for turn in lived.named("turn"):
-            more = {"other": turn} if path.endswith("diff") else {"text": "secret"}
-            yield path.replace("{turn_id}", turn), {"params": {**query, **more}}
+            named = {"other": turn} if path.endswith("diff") else {"text": "secret"}
+            yield path.replace("{turn_id}", turn), {"params": {**query, **named}}
     elif "{session_id}" in path:
         yield from ((path.replace("{session_id}", one), {"params": query}) for one in lived.named("session"))
     elif "{label}" in path:

@@ -367,7 +367,7 @@ async def test_M29_every_layer_is_logged_with_its_name_and_how_many_files_it_was
     counts = {record["layer"]: record["file_count"] for record in logged}
     assert counts == {"instructions": 2, "bootstrap": 0, "memory_file": 1, "skills": 2, "tool_docs": 1}
     assert all(record["tokens"] > 0 for record in logged)
-    assert {record["name"] for record in logged} == {"weft.turn.build"}
+    assert {record["name"] for record in logged} == {"weft.turn.decide"}
 
 
 # --- size

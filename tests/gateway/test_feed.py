@@ -61,8 +61,7 @@ async def test_a_new_entry_is_told_once_across_restarts_and_its_text_is_shown(se
             "Its text is in the block news/Marlin_seen-"
         )
         assert (
-            "Marlin seen\nhttps://example.org/2\n\nAt pier 4.\n</block"
-            in watched.model.requests[0].system_prompt
+            "Marlin seen\nhttps://example.org/2\n\nAt pier 4.\n</block" in watched.model.requests[0].turn_text
         )
         store = await watched.store()
         [session] = await store.sessions.list()

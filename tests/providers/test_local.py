@@ -13,8 +13,7 @@ import pytest_asyncio
 import weft
 from weft.providers.local import INSTALL, LocalProvider, LocalSettings, find_weights, unavailable
 from weft.turn.run import Turn, run_turn
-from weft.types.reply import Event
-from weft.types.reply import RequestSent
+from weft.types.reply import Event, RequestSent
 
 SMALL = LocalSettings(window_tokens=512, max_output_tokens=6)
 

@@ -17,7 +17,7 @@ from weft.types.reply import Reply
 from weft.types.section import Origin, Part, Piece, Place, Section, Stability
 
 _GAVE_WAY = "gave way: the budget is {limit} tokens"
-_LEFT_OUT = "left out since the epoch began: there was no more room, and there is no summary of them yet"
+_LEFT_OUT = "left out since the epoch began: there was no more room; `look_back` reads them"
 _ENOUGH = 200
 """In a request with fewer tokens, the framing weighs more in a provider's count than the text."""
 _TOO_FEW = 0.6

@@ -15,7 +15,7 @@ from weft.gateway.lazy_store import LazyStore
 from weft.gateway.waiting import pause, unless
 from weft.memory.base import Store
 from weft.store.rules import MIN_REPEAT_SECONDS
-from weft.turn.learn import learn_facts, no_summary, summarize
+from weft.turn.learn import learn_facts, no_summary, summarize, summary_origin
 from weft.types.message import Message
 from weft.types.plural import counted
 from weft.types.session import Session, SideCall
@@ -144,7 +144,8 @@ async def learn_from(engine: Engine, session: Session, settings: LearnSettings |
             return
         _log.warning("a conversation was not summarized for a week: %s", error, extra={"session": session.id})
         summary = no_summary(messages)
-    await store.summaries.add(session.channel, session.sender, summary, session_id=session.id)
+    origin = summary_origin(messages, recipe)
+    await store.summaries.add(session.channel, session.sender, summary, session_id=session.id, origin=origin)
 
 
 async def learn_facts_from(engine: Engine, session: Session, messages: Sequence[Message]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
-from weft.types.section import Offer, Origin
+from weft.types.section import Offer, Origin, least_trusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,4 +20,10 @@ async def offer(request: BuildRequest, options: SummariesOptions) -> Offer:
     summaries = await request.store.summaries.recent(request.channel, request.sender_id, options.limit)
     texts = [(f"- {one_line(summary.text)}", f"summary {at}") for at, summary in enumerate(summaries, 1)]
     why = "the newest summaries of earlier conversations"
-    return Offer(pieces=pieces(texts, why=why, origin=Origin.AGENT))
+    offered = pieces(texts, why=why, origin=Origin.AGENT)
+    return Offer(
+        pieces=tuple(
+            replace(piece, origin=least_trusted((summary.origin,)))
+            for piece, summary in zip(offered, summaries, strict=True)
+        )
+    )

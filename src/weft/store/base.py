@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from weft.tokens import Counter
-from weft.types.epoch import Epoch, EpochView
+from weft.types.epoch import Attachment, Epoch, EpochView
 from weft.types.memory import (
     ActivityEntry,
     ArchivalEntry,
@@ -171,6 +171,9 @@ class Epochs(Protocol):
 
     async def list(self, session_id: str) -> Sequence[Epoch]:
         """Return all epochs of a session, oldest first."""
+
+    async def attachments(self, epoch_id: int) -> Mapping[int, Attachment]:
+        """Return what was attached to the messages of an epoch, by their numbers."""
 
     async def end(self, why: str, session_id: str | None = None) -> int:
         """End the running epoch of a session, or of all sessions. Returns how many were ended."""

@@ -158,7 +158,16 @@ class SummaryReader(Protocol):
 class Summaries(SummaryReader, Protocol):
     """Summaries of earlier conversations."""
 
-    async def add(self, channel: str, sender: str, text: str, *, session_id: str | None = None) -> None: ...
+    async def add(
+        self,
+        channel: str,
+        sender: str,
+        text: str,
+        *,
+        session_id: str | None = None,
+        origin: str = "agent",
+    ) -> None:
+        """Store a summary. `origin` is the least trusted of what it was made from."""
 
     async def delete(self, summary_id: int) -> bool:
         """Delete a summary. Returns whether it existed."""

@@ -91,12 +91,13 @@ async def read_epoch(request: BuildRequest) -> History:
 
 
 def _has_newer(folds: Sequence[Fold], epoch: Epoch) -> bool:
-    """Check whether something that an epoch shows was folded since it began.
+    """Check whether something was folded since an epoch began.
 
-    A summary of what it left out can wait until the next one begins.
+    A summary of what it left out when the one before was full waits until the next one begins.
     """
     began = epoch.began_at
-    newer = [fold for fold in folds if fold.last >= epoch.first]
+    can_wait = epoch.why.startswith("full")
+    newer = [one for one in folds if one.last >= (epoch.first if can_wait else epoch.folded + 1)]
     return any(began is None or fold.at is None or fold.at >= began for fold in newer)
 
 

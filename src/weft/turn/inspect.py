@@ -10,7 +10,7 @@ from weft.errors import UnknownName
 from weft.memory.base import Store
 from weft.tokens import count
 from weft.types.codec import Json
-from weft.types.epoch import Epoch, digest_of
+from weft.types.epoch import Attachment, Epoch, digest_of
 from weft.types.message import Message
 from weft.types.plural import counted
 from weft.types.receipt import Receipt, ReceiptItem
@@ -137,7 +137,12 @@ async def why(store: Store, turn: TurnView, text: str) -> list[Reason]:
     ]
     named = {reason.where for reason in reasons}
     reasons += [one for one in _frozen(epoch, wanted) if one.where not in named]
-    reasons += _hidden(epoch, keys, named) if epoch else []
+    if epoch is not None:
+        reasons += _hidden(epoch, keys, named)
+        attachments = await store.epochs.attachments(epoch.id)
+        last = turn.info.first or max(attachments, default=0)
+        for number in (number for number in attachments if number < last):
+            reasons += _attached(number, attachments[number], wanted)
     hits = await store.messages.find_text(turn.info.session_id, text)
     reasons += [
         reason
@@ -191,6 +196,22 @@ def _hidden(epoch: Epoch, keys: set[str], named: set[str]) -> Iterator[Reason]:
         if item.hidden and item.id in keys and where not in named:
             yield Reason(
                 shown=False, where=where, reason="had no room when the epoch began", origin=item.origin
+            )
+
+
+def _attached(number: int, attachment: Attachment, wanted: str) -> Iterator[Reason]:
+    """Yield what was attached to an earlier message of the epoch and has a text in it."""
+    if wanted not in attachment.text.casefold():
+        return
+    digests = {digest_of(line) for line in attachment.text.split("\n") if wanted in line.casefold()}
+    for item in attachment.seen:
+        if item.digest in digests or wanted in item.text.casefold():
+            yield Reason(
+                shown=True,
+                where=f"{item.layer}: {item.title}",
+                tokens=count(item.text or wanted),
+                reason=f"attached to message {number}, which is in view",
+                origin=item.origin,
             )
 
 

@@ -54,7 +54,7 @@ async def summarize(
     Raises:
         ProviderError: the model could not be asked, or answered nothing.
     """
-    lines = _spoken(messages)
+    lines = _spoken(messages, recipe)
     if not lines:
         return EMPTY
     reply = await complete(provider, recipe.one_shot(f"{SUMMARY_PROMPT}\n\n{lines}"), calls)
@@ -80,7 +80,7 @@ async def learn_facts(
         ProviderError: the model could not be asked.
     """
     messages = [replace(message, content=without_fenced(message.content)) for message in messages]
-    lines = _spoken(messages)
+    lines = _spoken(messages, recipe)
     if not lines:
         return []
     reply = await complete(provider, recipe.one_shot(f"{FACTS_PROMPT}\n\n{lines}"), calls)
@@ -96,18 +96,33 @@ async def learn_facts(
     return list(facts.values())
 
 
-def _spoken(messages: Sequence[Message]) -> str:
-    """Write a transcript of what the two sides said: no calls, no results, no files, no notes of ours.
+def summary_origin(messages: Sequence[Message], recipe: Recipe) -> str:
+    """Return the origin of a summary: that of strangers, if it was made from what they may have said."""
+    if _leaves_strangers_out(recipe):
+        return "agent"
+    return (
+        "import" if any(message.role == "assistant" and message.outside for message in messages) else "agent"
+    )
 
-    What the assistant said from text of strangers is left out too.
+
+def _leaves_strangers_out(recipe: Recipe) -> bool:
+    """Check whether what the assistant said from text of strangers is left out when something is learned.
+
+    The recipes of other systems summarize everything that was said, as those systems do.
     """
+    return recipe.stability == "epoch"
+
+
+def _spoken(messages: Sequence[Message], recipe: Recipe) -> str:
+    """Write a transcript of what the two sides said: no calls, no results, no files, no notes of ours."""
+    is_strict = _leaves_strangers_out(recipe)
     return transcript(
         [
             replace(message, content=content, tool_calls=())
             for message in messages
             if message.role in ("user", "assistant")
             and message.origin in ("user", "agent")
-            and not (message.role == "assistant" and message.outside)
+            and not (is_strict and message.role == "assistant" and message.outside)
             and (content := without_fenced(message.content)).strip()
         ]
     )

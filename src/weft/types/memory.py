@@ -25,10 +25,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A summary of an earlier conversation."""
+    """A summary of an earlier conversation. `origin` is the least trusted of what it was made from."""
 
     text: str
     created_at: datetime | None = None
+    origin: str = "agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

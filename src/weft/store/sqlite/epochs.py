@@ -28,6 +28,9 @@ class SqliteEpochs(Repository):
         query = f"select {_COLUMNS} from epochs where session_id = ? order by id"
         return [_epoch(row) for row in await self._rows(query, session_id)]
 
+    async def attachments(self, epoch_id: int) -> dict[int, Attachment]:
+        return await self._read(lambda db: _attachments(db, epoch_id))
+
     async def end(self, why: str, session_id: str | None = None) -> int:
         return await self._write(lambda db: end_epochs(db, why, session_id))
 
@@ -45,8 +48,7 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
         query = f"select ended_why, number, ceiling, first {newest}"
         why, number, limit, first = db.execute(query, (session_id,)).fetchone() or ("", 0, 0, 1)
         return EpochView(ended_why=why, count=number, limit=limit, first=first, forgets=forgets)
-    query = "select seq, attachment from attachments where epoch_id = ? order by seq"
-    attachments = {seq: Attachment.from_json(text) for seq, text in db.execute(query, (row[0],))}
+    attachments = _attachments(db, row[0])
     epoch = _epoch(row)
     return EpochView(
         epoch=epoch,
@@ -56,6 +58,12 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
         first=epoch.first,
         forgets=forgets,
     )
+
+
+def _attachments(db: apsw.Connection, epoch_id: Any) -> dict[int, Attachment]:
+    query = "select seq, attachment from attachments where epoch_id = ? order by seq"
+    rows: Any = db.execute(query, (epoch_id,))
+    return {seq: Attachment.from_json(text) for seq, text in rows}
 
 
 def end_epochs(db: apsw.Connection, why: str, session_id: str | None = None) -> int:

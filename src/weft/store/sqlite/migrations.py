@@ -134,6 +134,7 @@ _REQUESTS_004 = """
 
 def m004_requests(db: apsw.Connection) -> None:
     """Add the requests of turns, and the texts that requests and receipts share."""
+    db.execute("alter table summaries add column origin text not null default 'agent'")
     db.execute("alter table turns add column first integer not null default 0")
     db.execute("alter table turns add column outside text not null default '[]'")
     db.execute(_REQUESTS_004)

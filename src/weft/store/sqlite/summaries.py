@@ -15,14 +15,25 @@ from weft.types.memory import Summary
 
 
 class SqliteSummaries(Repository):
-    async def add(self, channel: str, sender: str, text: str, *, session_id: str | None = None) -> None:
-        query = "insert into summaries(channel, sender, session_id, text, created_at) values(?, ?, ?, ?, ?)"
-        await self._execute(query, channel, sender, session_id, storable(text), time.time())
+    async def add(
+        self,
+        channel: str,
+        sender: str,
+        text: str,
+        *,
+        session_id: str | None = None,
+        origin: str = "agent",
+    ) -> None:
+        query = (
+            "insert into summaries(channel, sender, session_id, text, created_at, origin) "
+            "values(?, ?, ?, ?, ?, ?)"
+        )
+        await self._execute(query, channel, sender, session_id, storable(text), time.time(), origin)
 
     async def recent(self, channel: str, sender: str, limit: int = 3) -> list[Summary]:
         query = (
-            "select text, created_at from summaries where (channel, sender) in (select substr(value, 1, "
-            "instr(value, ':') - 1), substr(value, instr(value, ':') + 1) from json_each(?)) "
+            "select text, created_at, origin from summaries where (channel, sender) in "
+            "(select substr(value, 1, instr(value, ':') - 1), substr(value, instr(value, ':') + 1) from json_each(?)) "
             "and text not glob '([0-9]* messages, summary unavailable)' "
             "order by id desc limit ?"
         )

@@ -105,6 +105,7 @@ TABLES: tuple[Table, ...] = (
         *names("session_id", sql="text references sessions(id)"),
         *texts("text"),
         *times("created_at"),
+        *codes("origin", sql="text not null default 'agent'"),
         indexes=("create index summaries_of on summaries(channel, sender, id)",),
     ),
     table(
