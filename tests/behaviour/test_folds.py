@@ -348,7 +348,6 @@ async def test_what_a_smaller_model_has_no_room_for_is_told() -> None:
     assert reply.folds != ()
 
 
-@pytest.mark.xfail(strict=True, reason="the summary is made, but not shown in the running epoch")
 async def test_what_a_smaller_model_has_no_room_for_is_shown_as_a_summary_from_its_second_answer_on() -> None:
     model, _ = await move_to_smaller_model()
 

@@ -337,9 +337,6 @@ async def test_what_was_shown_is_named_with_its_layer_tokens_and_origin(home: Pa
     await world.app.close()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="by its content a text is only `system, item 1`, without tokens and origin"
-)
 async def test_words_of_a_memory_are_found_in_their_layer(home: Path) -> None:
     world = await told(home)
 

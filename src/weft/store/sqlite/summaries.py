@@ -33,7 +33,8 @@ class SqliteSummaries(Repository):
     async def recent(self, channel: str, sender: str, limit: int = 3) -> list[Summary]:
         query = (
             "select text, created_at, origin from summaries where (channel, sender) in "
-            "(select substr(value, 1, instr(value, ':') - 1), substr(value, instr(value, ':') + 1) from json_each(?)) "
+            "(select substr(value, 1, instr(value, ':') - 1), substr(value, instr(value, ':') + 1) "
+            "from json_each(?)) "
             "and text not glob '([0-9]* messages, summary unavailable)' "
             "order by id desc limit ?"
         )
