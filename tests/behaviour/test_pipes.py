@@ -52,6 +52,7 @@ CALLS = {
     "tasks": ["list"],
     "token": ["list"],
     "tools": ["list"],
+    "turns": ["list"],
 }
 STDIN = {
     "chat": "hello\n",

@@ -78,6 +78,7 @@ async def test_the_rule_stands_behind_the_blocks_and_before_the_facts() -> None:
     async with talking() as (talk, model):
         await talk.say(RULE)
         await (await talk.app.store.get()).facts.set("terminal:owner", "city", "Lisbon")
+        await talk.say("/new")
         await talk.say("Hello.")
 
     text = system_of(model)

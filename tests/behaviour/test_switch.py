@@ -31,13 +31,19 @@ async def app() -> weft.Assistant:
     return await weft.connect(provider=weft.ScriptedProvider([*script, "Back."], info=LARGE), tools=[look])
 
 
+class Terse(weft.ScriptedProvider):
+    """Always says the same, and writes summaries in which nothing is."""
+
+    def __init__(self, text: str, info: weft.ModelInfo) -> None:
+        super().__init__([text] * 20, info=info)
+
+
 async def test_from_a_window_of_a_million_tokens_to_one_of_eight_thousand_and_back(
     app: weft.Assistant,
 ) -> None:
     for n in range(40):
         await app.ask(f"How is bay {n}?", session="s")
-    small = weft.ScriptedProvider(["Small.", "Smaller."], info=SMALL)
-    mute = weft.ScriptedProvider(["Mute."], info=NO_TOOLS)
+    small, mute = Terse("Small.", info=SMALL), Terse("Mute.", info=NO_TOOLS)
 
     for provider in (small, mute, small):
         events = [event async for event in app.stream("And now?", "s", provider=provider)]
@@ -56,7 +62,7 @@ async def test_from_a_window_of_a_million_tokens_to_one_of_eight_thousand_and_ba
     back = await app.ask("And then?", session="s")
     large = app.engine.provider
     assert isinstance(large, weft.ScriptedProvider)
-    assert (back.text, large.requests[-1].history[0].content) == ("Back.", "How is bay 0?")
+    assert (back.text, large.requests[-1].history[0].content) == ("Back.", "How is bay 0?"), "folds are open"
     assert "Mute." in [message.content for message in large.requests[-1].history]
     store = await app.store.get()
     session = await store.sessions.find_or_create("app", "s", "owner")

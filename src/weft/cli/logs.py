@@ -21,7 +21,7 @@ from weft.types.redacted import HIDDEN, Redacted
 from weft.types.secret import without_secrets
 
 _OURS = "weft"
-_DETAILS = ("weft.turn.build", "weft.turn.run", "weft.workspace.skills")
+_DETAILS = ("weft.turn.decide", "weft.turn.run", "weft.workspace.skills")
 """Loggers with several lines per turn: programs get them at `info`, a server only at `debug`."""
 _COMMON_KEYS = frozenset({"timestamp", "level", "logger", "event", "exception"})
 _Args = tuple[object, ...] | Mapping[str, object] | None

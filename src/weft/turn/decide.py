@@ -23,7 +23,7 @@ from weft.types.recipe import FOLD_AT, FOLD_TO
 from weft.types.redacted import Redacted
 
 _log = logging.getLogger(__name__)
-_MUCH_MORE = 1.5
+_MUCH_MORE, _NOT_FULL = 1.5, 0.9
 FIRST = "start: the first message of the session"
 
 
@@ -104,7 +104,7 @@ async def _plan_in_epoch(
         ceiling = request.limits.ceiling
         # With a model that reads much more than the last one, folds are opened again.
         has_grown = bool(history.folds) and view.limit and ceiling > view.limit * _MUCH_MORE
-        most = ceiling * request.history_rule.fold_at / 2 if has_grown else 0.0
+        most = ceiling * request.history_rule.fold_at * _NOT_FULL if has_grown else 0.0
         opened = await read_as_much(request, history.folds, most)
         tail, _ = with_known_roles(opened.tail, request.recipe)
         materials = replace(materials, tail=tail, fold=opened.fold)
