@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 from weakref import WeakValueDictionary
 
-from weft.errors import PurgedText, StoreError, WeftError
+from weft.errors import InvalidEdit, PurgedText, StoreError, WeftError
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
 from weft.memory.history import redoable, undoable
 from weft.memory.schemas.registry import render_block
@@ -87,7 +87,7 @@ class LoadedBlock:
         numbers = [entry.version for entry in moment.history()]
         if version not in map(str, numbers):
             name = f"The block {self.info.label!r}"
-            raise StoreError(
+            raise InvalidEdit(
                 f"{name} has no version {version!r}: read it again, and use the version you read."
             )
         later = [moment.states(number) for number in numbers if number > int(version)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from weft.errors import PermissionDenied, StoreError
+from weft.errors import PermissionDenied, UnknownName
 from weft.memory.access import BlockAccess, document_of
 from weft.memory.block_settings import BlockSettings, check_label
 from weft.memory.blockdoc import NO_VERSION, BlockDoc
@@ -291,7 +291,7 @@ class MemoryStore(BlockSettings):
         info = await self._access.get(agent_id, label)
         states = await self._rows.states(info.id, version)
         if states is None:
-            raise StoreError(f"The block {label!r} has no version {version}: its history lists them.")
+            raise UnknownName(f"The block {label!r} has no version {version}: its history lists them.")
         return render_block((await self._cache.get(info)).doc.at(states[1]))
 
     async def undo_block(self, agent_id: str, label: str, *, is_system: bool = False) -> bool:
