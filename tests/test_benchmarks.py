@@ -46,7 +46,9 @@ def _numbers(value: Any) -> Iterator[float]:
         yield value
 
 
-@pytest.mark.parametrize("script", ["build", "heartbeat", "recipes", "serve", "store", "wire"])
+@pytest.mark.parametrize(
+    "script", ["build", "first_token", "heartbeat", "recipes", "serve", "stability", "store", "wire"]
+)
 def test_every_script_explains_itself(tmp_path: Path, script: str) -> None:
     done = _run(script, tmp_path, "--help")
 
@@ -102,6 +104,16 @@ def test_the_server_is_timed_beside_a_bare_handler(tmp_path: Path) -> None:
     assert report["per_second"] > 0
     assert report["ratio"] > 0
     assert [step["sessions"] for step in report["growth"]] == [2, 5, 7, 10]
+
+
+def test_a_conversation_is_priced_in_four_ways(tmp_path: Path) -> None:
+    rows, printed = _report("stability", tmp_path, "--turns", "12")
+
+    names = [row["name"] for row in rows]
+    assert names == ["epochs", "rebuild", "sliding window", "never folded"]
+    assert all(0 < row["share"] < 1 and row["tokens"] > 0 and row["anthropic"] > 0 for row in rows)
+    assert rows[0]["share"] > rows[1]["share"], "what epochs are for"
+    assert "what differed first where a new epoch began: nothing" in printed
 
 
 def test_the_random_words_are_the_same_for_every_search_engine() -> None:
