@@ -232,7 +232,7 @@ def test_files_that_a_message_names_are_sent_with_it(environ: dict[str, str], tm
 
     assert sent[0][0]["text"].endswith("bird.png?\n\n```tide.txt\nat six\n```")
     assert sent[0][1]["type"] == "image_url"
-    assert sent[1].endswith("mail a@b.c @ada @gone.txt")
+    assert sent[1][0]["text"].endswith("mail a@b.c @ada @gone.txt")
     assert (done.stdout, done.returncode) == ("fine\nfine\n", 1)
     assert done.stderr == (
         "weft: There is no file 'gone.txt', so only its name is sent.\n"

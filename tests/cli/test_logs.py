@@ -40,7 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Logging as `weft serve` has it, into a text; as it was before at the end."""
-    names = ("", "weft", "weft.turn.build", "weft.turn.run", "weft.workspace.skills")
+    names = ("", "weft", "weft.turn.decide", "weft.turn.run", "weft.workspace.skills")
     levels = {name: logging.getLogger(name).level for name in names}
     monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr(logging, "raiseExceptions", True)
@@ -403,7 +403,7 @@ def test_only_what_is_at_least_as_grave_as_asked_for_is_told(logs: Start, level:
 def test_a_file_that_need_not_be_there_is_no_news_and_neither_is_each_context(logs: Start) -> None:
     def work() -> None:
         logging.getLogger("weft.workspace.files").warning("x is missing.", extra={"missing": True})
-        logging.getLogger("weft.turn.build").info("context built: %d of %d tokens", 5, 10)
+        logging.getLogger("weft.turn.decide").info("context built: %d of %d tokens", 5, 10)
 
     quiet = logs()
     work()
