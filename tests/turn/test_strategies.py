@@ -23,12 +23,12 @@ async def _talk(recipe: Recipe, home: Path, result: str = "") -> weft.ScriptedPr
 
     answer = "It is calm. " * 20
     call = weft.Reply(text="", tool_calls=(weft.ToolCall(id="c", name="look"),), stop_reason="tools")
-    script: list[str | weft.Reply] = [call, answer] * 60 if result else [answer] * 60
-    info = weft.ModelInfo(id="m", provider="scripted", max_tokens=9_000)
+    script: list[str | weft.Reply] = [call, answer] * 90 if result else [answer] * 90
+    info = weft.ModelInfo(id="m", provider="scripted", max_tokens=16_000)
     model = weft.ScriptedProvider(script, info=info)
     app = await weft.connect(provider=model, database=home / "weft.db", tools=[look])
     app.engine = replace(app.engine, builder=weft.ContextBuilder(recipe=recipe))
-    for number in range(40):
+    for number in range(80):
         reply = await app.ask(f"How is bay {number}? " + "Tell me. " * 20, session="s")
         await app.folds.settle()
         assert reply.receipt is not None
@@ -53,10 +53,9 @@ async def test_a_strategy_without_summaries_cuts_to_the_low_mark_and_asks_nobody
 
 
 async def test_mask_shortens_the_results_of_earlier_exchanges_first(tmp_path: Path) -> None:
-    model = await _talk(_recipe("mask"), tmp_path, result="waves " * 400)
+    model = await _talk(_recipe("mask"), tmp_path, result="waves " * 300)
 
     first = next(one for one in model.requests if one.receipt is not None and one.receipt.epoch == 2)
     results = [message.content for message in first.history if message.role == "tool"]
-    assert results
+    assert len(results) > 2
     assert all("[Shortened: this result of an earlier exchange" in text for text in results[:-1])
-    assert results[-1] == "waves " * 400 or len(results) == 1
