@@ -24,7 +24,7 @@ from weft.providers import http as http_provider
 from weft.store import in_memory
 from weft.store.in_memory import InMemoryMessages
 from weft.testing import LoopbackVendor
-from weft.turn import build
+from weft.turn import decide
 from weft.types import escape, injection, template_tokens, tokenize
 from weft.types.injection import orders_in
 from weft.types.request import TurnRequest
@@ -63,7 +63,7 @@ async def test_a_long_message_is_sanitized_planned_and_counted_in_threads(
 ) -> None:
     seen = [
         threads(assistant_module, "sanitize"),
-        threads(build, "_decided"),
+        threads(decide, "_decided"),
         threads(tokens.Counter, "message"),
     ]
     app = await weft.connect(provider=weft.ScriptedProvider(["Hi"]), database=tmp_path / "weft.db")

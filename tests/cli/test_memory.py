@@ -85,7 +85,7 @@ def test_a_text_without_its_base_overwrites_and_the_history_says_so(memory: Call
     kinds = [line.split()[3] for line in memory("history", "notes").stdout.splitlines()]
     assert kinds == ["edit", "edit", "edit", "edit", "overwrite"]
     refused = memory("edit", "notes", "x", "--base", "999")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "has no version '999': read it again" in refused.stderr
 
 

@@ -4,6 +4,9 @@ import asyncio
 from typing import Any
 
 import weft
+from weft.memory.permission import Action, ConsentRequest
+from weft.tools.builtin import _Consent
+from weft.types.request import Caller
 from wired import Wire, calling, gateway, said
 
 REMEMBERED = "Remembered in about: likes tea (/undo takes it back)"
@@ -97,3 +100,24 @@ async def test_P17_human_asks_whoever_is_in_the_conversation() -> None:
         await made.submit(said(yes, 2))
         assert (await wire.wait(2))[1] == ("7", f"done\n\n{REMEMBERED}")
     assert question.startswith("May I add to the memory block “about”?")
+
+
+async def test_P17_who_agreed_to_the_call_is_not_asked_twice_but_the_owner_is_asked_for_partner() -> None:
+    asked: list[str] = []
+
+    async def ask_owner(question: str) -> bool:
+        asked.append(question)
+        return False
+
+    def consent(person: str) -> _Consent:
+        caller = Caller(channel="telegram", sender_id="7", person=person, agreed=True, ask_owner=ask_owner)
+        return _Consent(caller, "a line")
+
+    def wanted(permission: weft.Permission) -> ConsentRequest:
+        return ConsentRequest(label="notes", action=Action.APPEND, permission=permission)
+
+    assert await consent("ada").ask(wanted(weft.Permission.HUMAN))
+    assert await consent("owner").ask(wanted(weft.Permission.PARTNER))
+    assert asked == []
+    assert not await consent("ada").ask(wanted(weft.Permission.PARTNER))
+    assert len(asked) == 1
