@@ -36,10 +36,10 @@ class Folds:
             return ""
         store = await self._engine.store.get()
         folding = self._engine.folding(turn, reply, reply.receipt, store)
+        says_so = folding.is_long and folding.may_summarize and await may_ask(folding)
         task = asyncio.create_task(self._fold(folding))
         self._running[session_id] = task
         task.add_done_callback(lambda _: self._running.pop(session_id, None))
-        says_so = folding.is_long and folding.may_summarize and await may_ask(folding)
         return FOLDING if says_so else ""
 
     async def settle(self) -> None:

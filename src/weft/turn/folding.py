@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from weft.context.epoch import fold_until
@@ -166,6 +166,7 @@ async def _record(folding: Folding, usage: Usage, *, error: str = "") -> None:
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cached_tokens,
+        written_tokens=usage.written_tokens,
         error=error,
         at=folding.clock(),
     )
@@ -250,12 +251,7 @@ class _Summary:
     async def _ask(self, context: Context) -> str:
         reply = await complete(self._folding.provider, context)
         if reply.usage is not None:
-            self.usage = replace(
-                self.usage,
-                input_tokens=self.usage.input_tokens + reply.usage.input_tokens,
-                output_tokens=self.usage.output_tokens + reply.usage.output_tokens,
-                cached_tokens=self.usage.cached_tokens + reply.usage.cached_tokens,
-            )
+            self.usage += reply.usage
         if not reply.text.strip():
             raise ProviderError("The model gave an empty summary.")
         return reply.text.strip()

@@ -98,11 +98,9 @@ async def view_before(store: Store, info: TurnInfo) -> TurnView | None:
 
 def compare(before: TurnView, after: TurnView) -> RequestDiff:
     """Compare the first request of a turn with the last request of an earlier one."""
-    return diff(
-        before.requests[-1].request if before.requests else before.first.request,
-        after.first.request,
-        receipts=(before.receipt, after.receipt),
-    )
+    _ = before.first
+    receipts = (before.receipt, after.receipt)
+    return diff(before.requests[-1].request, after.first.request, receipts=receipts)
 
 
 def replays(turn: TurnView) -> Iterator[Replay]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
+from weft.types.codec import to_dict
 from weft.types.context import Context
 from weft.types.sent import SentRequest
 from weft.wire.clean import compact, plain
@@ -83,22 +84,17 @@ def plain_payload(context: Context) -> dict[str, Any]:
             {
                 "role": plain(message.role),
                 "content": plain(message.content),
-                **({"tool_calls": json.loads(_calls(message))} if message.tool_calls else {}),
+                **(
+                    {"tool_calls": [plain(to_dict(call)) for call in message.tool_calls]}
+                    if message.tool_calls
+                    else {}
+                ),
                 **({"tool_call_id": plain(message.tool_call_id)} if message.tool_call_id else {}),
                 **({"parts": plain(message.parts)} if message.parts else {}),
             }
             for message in messages
         ],
     }
-
-
-def _calls(message: Any) -> str:
-    return compact(
-        [
-            {"id": plain(call.id), "name": plain(call.name), "arguments": plain(call.arguments)}
-            for call in message.tool_calls
-        ]
-    )
 
 
 def _without_marks(part: Any) -> tuple[Any, list[tuple[list[Any], str, Any]]]:
