@@ -173,7 +173,8 @@ class Assistant:
         heard = HeardInstructions(self.engine)
         is_steered = self.lanes.settings.while_running == "steer" and request.origin == "user"
         await heard.hear(request, is_steered=is_steered)
-        turn = replace(await self.engine.turn(request, provider), notes=notes, changes=heard.changes)
+        turn = await self.engine.turn(request, provider)
+        turn = replace(turn, notes=(*notes, *turn.notes), changes=heard.changes)
         if is_steered:
             turn = replace(turn, steering=heard.listening(request, partial(_steering, lane)))
         reply: Reply | None = None

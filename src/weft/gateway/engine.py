@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from weft.errors import ConfigError, StoreError, did_you_mean
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.recall_gate import needs_of
-from weft.gateway.transcript import COMPARED, is_same, match
+from weft.gateway.transcript import COMPARED, is_same, is_same_end, match
 from weft.memory.base import Store
 from weft.memory.starter import create_starter_blocks
 from weft.providers.base import Provider, describe
@@ -34,6 +34,15 @@ from weft.types.session import IMPORTED, Session, SessionRule
 NOTES = "notes"
 DEFAULT_MODEL = "weft"
 """The name under which apps ask for the model of the settings, whichever that is."""
+
+_APP_HISTORY = (
+    "The app sent another history than the stored one, so this request was built anew and does not begin "
+    "with the bytes of the one before."
+)
+_APP_STEPS = (
+    "The app sent results of its own tools, so this request was built anew and does not begin with the bytes "
+    "of the one before."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +91,11 @@ class Engine:
         if request.history is None or store is None or not request.session:
             return turn
         log = await store.messages.newest(request.caller.session_id, COMPARED)
-        if not request.steps and is_same(log, request.history):
+        if not request.steps and await _is_stored(store, request, log):
             # What the app sends is what is stored: the stored history goes on in its epoch.
             return replace(turn, builder=turn.builder.with_messages(store.messages))
+        if turn.builder.recipe.stability == "epoch":
+            turn = replace(turn, notes=(_APP_STEPS if request.steps else _APP_HISTORY,))
         exchange = (Message(role="user", content=request.text), *request.steps)
         known = match(log, request.history, exchange)
         new = request.steps[max(known.count - 1, 0) :]
@@ -305,6 +316,16 @@ class Engine:
 
     def _reason(self, provider: Provider) -> str:
         return self.choice.why if provider is self.provider else "it was asked for in the conversation"
+
+
+async def _is_stored(store: Store, request: TurnRequest, newest: Sequence[Message]) -> bool:
+    """Return whether an app sends the stored history. A long log is read whole if its end is equal."""
+    history = request.history or ()
+    if len(newest) < COMPARED:
+        return is_same(newest, history)
+    if not is_same_end(newest, history):
+        return False
+    return is_same(await store.messages.all(request.caller.session_id), history)
 
 
 def _may_enter(session: Session, caller: Caller, rule: SessionRule) -> bool:

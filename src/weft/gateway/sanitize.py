@@ -34,6 +34,11 @@ def clean(text: str) -> SafeText:
     return SafeText(cleaned, (note,))
 
 
+def escaped(text: str) -> str:
+    """Replace what no provider accepts, and escape what could pass for a role label or a template's token."""
+    return without_template_tokens(without_labels(sendable(text)[0]), PLAIN_TOKEN)
+
+
 def sanitize(text: str) -> SafeText:
     """Clean a message, and escape what could pass for a role label or a chat template's token.
 
@@ -42,9 +47,7 @@ def sanitize(text: str) -> SafeText:
     Raises:
         EmptyMessage: nothing is left to answer.
     """
-    cleaned = clean(text)
-    escaped = without_template_tokens(without_labels(cleaned.text), PLAIN_TOKEN)
-    notes = cleaned.notes
-    if orders := orders_in(escaped):
+    notes, safe = clean(text).notes, escaped(text)
+    if orders := orders_in(safe):
         notes = (*notes, f"The message {orders}.")
-    return SafeText(escaped, notes)
+    return SafeText(safe, notes)

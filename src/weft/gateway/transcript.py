@@ -10,12 +10,16 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from weft.gateway.sanitize import escaped
 from weft.types.message import Message
 from weft.types.request import TurnRequest
 
 COMPARED = 500
 """How many of the newest messages of a log are compared with a transcript."""
+_FROM_APP = "import"
+"""The origin of results of tools that an app ran."""
 _MOST_CANDIDATES = 8
 """How many messages of a log with one id of a call are compared: ids repeat where a model numbers them."""
 
@@ -58,15 +62,60 @@ def match(log: Sequence[Message], history: Sequence[Message], exchange: Sequence
 def is_same(log: Sequence[Message], history: Sequence[Message]) -> bool:
     """Return whether an app sends exactly the conversation that is stored.
 
-    Calls of Weft's own tools and their results are in the log alone. A log that is longer than what is
-    compared is not known to its beginning.
+    Calls of Weft's own tools, their results and notes of Weft are in the log alone. What the model said
+    before such a call may be in the app's answer or not: it is in one that was streamed.
     """
-    return 0 < len(log) < COMPARED and _spoken(log) == _spoken(history)
+    stored, sent = _exchanges(log), _exchanges(history)
+    return len(stored) == len(sent) and all(map(_is_same_exchange, stored, sent))
 
 
-def _spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    said = [one for one in messages if one.role in ("user", "assistant") and not one.tool_calls]
-    return [(one.role, one.content.strip()) for one in said if one.content.strip()]
+def is_same_end(log: Sequence[Message], history: Sequence[Message]) -> bool:
+    """Return whether the newest messages of a log are at the end of what an app sends.
+
+    The first exchange of the log is not compared, because its beginning may be missing.
+    """
+    stored = _exchanges(log)[1:]
+    return all(map(_is_same_exchange, stored, _exchanges(history)[-len(stored) :] if stored else ()))
+
+
+def _exchanges(messages: Sequence[Message]) -> list[list[Message]]:
+    """Part a conversation into exchanges, each of which begins with a message of the user."""
+    exchanges: list[list[Message]] = []
+    for message in messages:
+        if message.role == "user" and message.origin == "operator":
+            continue  # a note of Weft
+        if message.role == "user" or not exchanges:
+            exchanges.append([])
+        exchanges[-1].append(message)
+    return exchanges
+
+
+def _is_same_exchange(stored: Sequence[Message], sent: Sequence[Message]) -> bool:
+    if _said(stored, "user") != _said(sent, "user"):
+        return False
+    results = {one.tool_call_id: one for one in stored if one.role == "tool"}
+    own = {id_ for id_, result in results.items() if result.origin != _FROM_APP}
+    theirs = [
+        one for one in stored if not one.tool_calls or any(call.id not in own for call in one.tool_calls)
+    ]
+    if _said(sent, "assistant") not in (_said(theirs, "assistant"), _said(stored, "assistant")):
+        return False
+    if [call for call in _calls(stored) if call[0] not in own] != _calls(sent):
+        return False
+    returned = [(one.tool_call_id, one.content) for one in stored if one.tool_call_id not in own]
+    return [pair for pair in returned if pair[0]] == [
+        (one.tool_call_id, one.content) for one in sent if one.role == "tool"
+    ]
+
+
+def _calls(messages: Sequence[Message]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(call.id, call.name, dict(call.arguments)) for one in messages for call in one.tool_calls]
+
+
+def _said(messages: Sequence[Message], role: str) -> str:
+    """Return what one side said, without spaces. The desk escapes what a user says before it is stored."""
+    text = "".join(one.content for one in messages if one.role == role)
+    return "".join((escaped(text) if role == "user" else text).split())
 
 
 def conversation_name(request: TurnRequest) -> str:
