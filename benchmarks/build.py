@@ -1,4 +1,7 @@
-"""Times a build with many skills and long histories, beside counting the same history anew."""
+"""Times a build with many skills and long histories, beside counting the same history anew.
+
+The history is a list, or the log of a session in a database with a running epoch, as in a real conversation.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,20 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from rich.progress import Progress
 
+import weft
 from timing import arguments, at_least, milliseconds, out, p50, p95, table, workplace, write_json
 from weft.tokens import count_anew
 from weft.turn.build import ContextBuilder
 from weft.types.message import Message
 
-SIZES = (1_000, 10_000, 100_000)
-COUNT_GOAL, GROWTH_GOAL = 1 / 20, 1.2
+SIZES, LARGE = (1_000, 10_000, 100_000), 1_000_000
+COUNT_GOAL, GROWTH_GOAL, STORED_GROWTH_GOAL = 1 / 20, 1.2, 1.5
+_BATCH = 1_000
 _QUESTION = "When does the dive boat leave, and what should I pack?"
 _WORDS = (
     "the plan for tuesday is to move both meetings and send notes about tide tables before lunch while the "
@@ -38,15 +44,29 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredRow:
+    """One size of a log in a database: the median and the slow end of a build inside an epoch."""
+
+    messages: int
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class BuildReport:
-    """All sizes, and the two ratios that have a goal."""
+    """All sizes, and the ratios that have a goal."""
 
     rows: tuple[Row, ...]
+    stored: tuple[StoredRow, ...]
     of_count_10k: float
     growth_100k: float
+    stored_of_count_10k: float
+    stored_growth: float
 
 
-async def measure_build(folder: Path, skills: int, rounds: int, progress: Progress) -> BuildReport:
+async def measure_build(
+    folder: Path, skills: int, rounds: int, progress: Progress, *, large: bool = False
+) -> BuildReport:
     """Build in turn for every size, so that a slow minute slows all of them."""
     histories = {size: list(sample_history(size)) for size in SIZES}
     builder = ContextBuilder(recipe="weft").with_workspace(sample_workspace(folder, skills=skills))
@@ -67,11 +87,48 @@ async def measure_build(folder: Path, skills: int, rounds: int, progress: Progre
         )
         for size in SIZES
     }
+    sizes = (*SIZES, LARGE) if large else SIZES
+    stored = await _stored(folder / "stored", sizes, rounds, progress)
     return BuildReport(
         rows=tuple(rows.values()),
+        stored=tuple(stored.values()),
         of_count_10k=rows[10_000].p50_ms / rows[10_000].count_ms,
         growth_100k=rows[100_000].p50_ms / rows[1_000].p50_ms,
+        stored_of_count_10k=stored[10_000].p50_ms / rows[10_000].count_ms,
+        stored_growth=stored[sizes[-1]].p50_ms / stored[1_000].p50_ms,
     )
+
+
+async def _stored(
+    folder: Path, sizes: tuple[int, ...], rounds: int, progress: Progress
+) -> dict[int, StoredRow]:
+    """Talk in a session of each size until its epoch runs, then build in it, in turn for every size."""
+    apps = {size: await _talked(folder / str(size), size, progress) for size in sizes}
+    times: dict[int, list[float]] = {size: [] for size in sizes}
+    for _ in progress.track(range(rounds), description="building in epochs"):
+        for size, app in apps.items():
+            times[size].append(await milliseconds(app.context(_QUESTION, session="talk")))
+    for app in apps.values():
+        await app.close()
+    return {
+        size: StoredRow(messages=size, p50_ms=p50(took), p95_ms=p95(took)) for size, took in times.items()
+    }
+
+
+async def _talked(folder: Path, size: int, progress: Progress) -> weft.Assistant:
+    """Open an assistant of its own whose newest session has `size` messages, and talk there three times."""
+    os.environ["WEFT_HOME"] = str(folder)
+    provider = weft.ScriptedProvider(["At nine, from pier four."] * 100, remember=False)
+    app = await weft.connect(provider=provider, database=folder / "weft.db")
+    store = await app.store.get()
+    session = await store.sessions.find_or_create("app", "talk", "owner", agent_id="weft")
+    history = sample_history(size)
+    for _ in progress.track(range(0, size, _BATCH), description=f"writing {size:,} messages"):
+        await store.messages.append(session.id, *islice(history, _BATCH))
+    for question in ("Good morning!", "What is the plan?", "And after that?"):
+        await app.ask(question, session="talk")
+        await app.folds.settle()
+    return app
 
 
 def _count_milliseconds(history: list[Message]) -> float:
@@ -120,17 +177,29 @@ def _show(report: BuildReport) -> None:
         figures = (row.p50_ms, row.p95_ms, row.first_ms, row.count_ms)
         rows.add_row(f"{row.messages:,}", *(f"{figure:.2f} ms" for figure in figures))
     out.print(rows)
+    rows = table("messages in the database", "build in an epoch p50", "p95")
+    for stored in report.stored:
+        rows.add_row(f"{stored.messages:,}", f"{stored.p50_ms:.2f} ms", f"{stored.p95_ms:.2f} ms")
+    out.print()
+    out.print(rows)
     out.print(f"build at 10k / counting it anew: {report.of_count_10k:.4f} (goal at most {COUNT_GOAL:.4f})")
     out.print(f"build at 100k / build at 1k: {report.growth_100k:.2f} (goal at most {GROWTH_GOAL})")
+    share = f"{report.stored_of_count_10k:.4f} (goal at most {COUNT_GOAL:.4f})"
+    out.print(f"in an epoch, from the database: build at 10k / counting it anew: {share}")
+    largest = f"{report.stored[-1].messages:,}"
+    growth = f"{report.stored_growth:.2f} (goal at most {STORED_GROWTH_GOAL})"
+    out.print(f"in an epoch, from the database: build at {largest} / build at 1k: {growth}")
 
 
 def main() -> None:
     parser = arguments("Time a build with many skills and histories of 1k, 10k and 100k messages.")
     parser.add_argument("--rounds", type=at_least(5), default=40, help="builds of each size")
     parser.add_argument("--skills", type=at_least(0), default=100, help="skills in the workspace")
+    parser.add_argument("--large", action="store_true", help="a database with a million messages, too")
     options = parser.parse_args()
     with workplace() as (folder, progress):
-        report = asyncio.run(measure_build(folder, options.skills, options.rounds, progress))
+        work = measure_build(folder, options.skills, options.rounds, progress, large=options.large)
+        report = asyncio.run(work)
     write_json(options.json, report)
     _show(report)
 

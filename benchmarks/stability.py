@@ -45,6 +45,7 @@ class Way:
     breaks: Counter[str] = field(default_factory=Counter)
     attached: Counter[str] = field(default_factory=Counter)
     folds: int = 0
+    disk_bytes: int = 0
 
     def add(self, context: weft.Context, *, is_turn: bool = True) -> None:
         payload = weft.wire.to_wire("anthropic", context, model="claude-sonnet-5")
@@ -67,6 +68,8 @@ class Row:
     folds: int
     breaks: dict[str, int]
     attached: dict[str, int]
+    disk_bytes_per_turn: float
+    body_bytes_per_turn: float
 
 
 def shared(before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]) -> int:
@@ -79,7 +82,7 @@ def shared(before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]) 
 
 def figures(way: Way) -> dict[str, float]:
     """Price all requests of a way by the rules of vendors. A cache that does not pay is not used."""
-    shares, tokens = list[float](), 0
+    shares, tokens, body_bytes = list[float](), 0, 0
     costs: dict[str, float] = defaultdict(float)
     before: list[tuple[str, int]] = []
     for request, is_turn in zip(way.requests, way.is_turn, strict=True):
@@ -92,6 +95,7 @@ def figures(way: Way) -> dict[str, float]:
         cached = seen if seen >= _SHORTEST else 0
         stepped = cached // _STEP * _STEP
         tokens += total
+        body_bytes += size
         costs["plain"] += total
         costs["anthropic"] += cached * 0.1 + (total - cached) * 1.25
         costs["automatic"] += stepped * 0.1 + total - stepped
@@ -100,7 +104,7 @@ def figures(way: Way) -> dict[str, float]:
         before = request
     for name in ("anthropic", "breakpoints"):
         costs[name] = min(costs[name], costs["plain"])
-    return {"share": sum(shares) / max(len(shares), 1), "tokens": tokens, **costs}
+    return {"share": sum(shares) / max(len(shares), 1), "tokens": tokens, "bytes": body_bytes, **costs}
 
 
 class Talker(weft.ScriptedProvider):
@@ -183,6 +187,7 @@ async def talk(folder: Path, options: Any, progress: Progress) -> list[Way]:
             weft.Message(role="assistant", content=answer, origin="agent"),
         )
     receipts: list[weft.Receipt] = []
+    disk_before = await _disk_bytes(store, folder / "epochs")
     for at in progress.track(range(options.turns), description="talking"):
         now = _START + timedelta(minutes=2 * at)
         await _change(store, folder / "epochs", at)
@@ -196,8 +201,19 @@ async def talk(folder: Path, options: Any, progress: Progress) -> list[Way]:
                 if item.zone == "turn":
                     epochs.attached[item.layer] += item.tokens
         await _other_ways(app, talker.last, said[at][0], now, (rebuild, sliding))
+    epochs.disk_bytes = await _disk_bytes(store, folder / "epochs") - disk_before
     await app.close()
     return [epochs, rebuild, sliding, await _never_folded(folder / "oracle", said, options, progress)]
+
+
+async def _disk_bytes(store: weft.Store, folder: Path) -> int:
+    """Return the size of a copy of the database: without free pages, and with what the WAL still has."""
+    copy = folder / "copy.db"
+    await store.backup(copy)
+    try:
+        return copy.stat().st_size
+    finally:
+        copy.unlink()
 
 
 async def _app(folder: Path, talker: Talker, options: Any) -> weft.Assistant:
@@ -317,6 +333,8 @@ def rows_of(ways: Sequence[Way]) -> list[Row]:
             folds=way.folds,
             breaks=dict(way.breaks),
             attached=dict(way.attached),
+            disk_bytes_per_turn=way.disk_bytes / max(sum(way.is_turn), 1),
+            body_bytes_per_turn=by_name[way.name]["bytes"] / max(sum(way.is_turn), 1),
         )
         for way in ways
     ]
@@ -345,6 +363,8 @@ def _show(rows: Sequence[Row]) -> None:
     reasons = ", ".join(f"{number} x {name}" for name, number in first.breaks.items()) or "nothing"
     attached = ", ".join(f"{name} {number:,}" for name, number in first.attached.items())
     out.print(f"tokens that went with messages, all turns together: {attached}")
+    kept = f"{first.disk_bytes_per_turn:,.0f} bytes a turn, for requests of {first.body_bytes_per_turn:,.0f}"
+    out.print(f"on disk, with messages, index, receipts and requests: {kept}")
     out.print(f"what differed first where a new epoch began: {reasons}")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 _ENDS = " \t\r\n.!。！．"
+_MOST_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,12 @@ def without_copies(instructions: Iterable[StandingInstruction]) -> list[Standing
 def numbered_instruction(
     instructions: Sequence[StandingInstruction], which: str
 ) -> StandingInstruction | None:
-    """Find an instruction by its number in the list, or by the start of its id if only one begins so."""
+    """Find an instruction by its number in the list, or by the start of its id if only one begins so.
+
+    A few digits are always a number: an id may begin with them by chance.
+    """
     which = which.strip().lower()
-    if which.isdecimal() and 1 <= int(which) <= len(instructions):
-        return instructions[int(which) - 1]
+    if which.isdecimal() and len(which) <= _MOST_DIGITS:
+        return instructions[int(which) - 1] if 1 <= int(which) <= len(instructions) else None
     matches = [one for one in instructions if which and one.id.startswith(which)]
     return matches[0] if len(matches) == 1 else None
