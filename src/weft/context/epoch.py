@@ -53,6 +53,15 @@ class EpochPlan:
     notice: str = ""
     expected: Expectation | None = None
 
+    @property
+    def shows_all(self) -> bool:
+        """Whether every message behind the summary is shown word for word."""
+        return self.epoch.first == self.epoch.folded + 1 and not self.epoch.masked
+
+    @property
+    def history_tokens(self) -> int:
+        return _history_cost(self.plan)
+
     def step(self, context: Context, forgets: int) -> EpochStep:
         """Return what the turn adds to its epoch once its context is rendered.
 

@@ -15,7 +15,7 @@ from weft.context.roles import with_known_roles
 from weft.offload import SMALL, offloaded
 from weft.sources.base import BuildRequest
 from weft.tokens import is_counted
-from weft.turn.history import History, read_as_much
+from weft.turn.history import History, read_unfolded
 from weft.types.context import Context
 from weft.types.epoch import Epoch, EpochView, digest_of
 from weft.types.receipt import Receipt
@@ -23,7 +23,9 @@ from weft.types.recipe import FOLD_AT, FOLD_TO
 from weft.types.redacted import Redacted
 
 _log = logging.getLogger(__name__)
-_MUCH_MORE, _NOT_FULL = 1.5, 0.9
+_MUCH_MORE, _NOT_FULL, _AMPLE = 1.5, 0.9, 0.5
+_MOST_FOLDS = 8
+"""How many summaries are tried when folds are opened again."""
 FIRST = "start: the first message of the session"
 
 
@@ -100,16 +102,55 @@ async def _plan_in_epoch(
             if going_on is not None:
                 return going_on
             why = FULL
-    if view.epoch is not None or history.folds:
-        ceiling = request.limits.ceiling
-        # With a model that reads much more than the last one, folds are opened again.
-        has_grown = bool(history.folds) and view.limit and ceiling > view.limit * _MUCH_MORE
-        most = ceiling * request.history_rule.fold_at * _NOT_FULL if has_grown else 0.0
-        opened = await read_as_much(request, history.folds, most)
-        tail, _ = with_known_roles(opened.tail, request.recipe)
-        materials = replace(materials, tail=tail, fold=opened.fold)
     start = Epoch(number=view.count + 1, why=why, recipe=recipe, first=view.first)
+    if view.epoch is not None or history.folds:
+        opened = await _with_opened_folds(request, materials, history, start)
+        if opened is not None:
+            return opened
+        newest = history.folds[-1] if history.folds else None
+        materials = _behind(materials, await read_unfolded(request, newest))
     return await offloaded(size, begun, materials, start, is_full=why == FULL)
+
+
+async def _with_opened_folds(
+    request: BuildRequest, materials: Materials, history: History, start: Epoch
+) -> EpochPlan | None:
+    """Plan the first request of an epoch that shows folded messages word for word again.
+
+    Folds are opened where what was folded leaves ample room, and as far as there is room with a model that
+    reads much more than the last one. What was opened stays open until it is folded again. Returns None if
+    the newest summary is shown as it is.
+    """
+    view, folds, ceiling = history.view or EpochView(), history.folds, request.limits.ceiling
+    has_grown = bool(view.limit) and ceiling > view.limit * _MUCH_MORE
+    if not folds or (not has_grown and start.why.startswith(("fold", "full"))):
+        return None
+    is_open = bool(view.count) and view.folded < folds[-1].last and ceiling >= view.limit
+    share = _NOT_FULL if has_grown or is_open else _AMPLE
+    for fold in (None, *folds[-_MOST_FOLDS:-1]):
+        opened = _behind(materials, await read_unfolded(request, fold))
+        tokens = sum(entry.tokens for entry in opened.tail.entries)
+        last = fold.last if fold else 0
+        if opened.tail.messages_before != last or tokens > ceiling * request.history_rule.fold_at * share:
+            continue
+        decided = await offloaded(size_of(opened), begun, opened, start, is_full=False)
+        if decided.shows_all and decided.history_tokens <= decided.marks.high * share:
+            return _told(decided, first=last + 1, last=view.folded)
+    return None
+
+
+def _behind(materials: Materials, history: History) -> Materials:
+    """Return materials with the messages behind another summary."""
+    tail, _ = with_known_roles(history.tail, materials.spec.recipe)
+    return replace(materials, tail=tail, fold=history.fold)
+
+
+def _told(decided: EpochPlan, *, first: int, last: int) -> EpochPlan:
+    """Add to the reason of a new epoch which messages are no longer shown as a summary."""
+    if first > last:
+        return decided
+    why = f"{decided.epoch.why}; there is room to show messages {first}-{last} word for word again"
+    return replace(decided, epoch=replace(decided.epoch, why=why))
 
 
 def _ended(view: EpochView) -> str:

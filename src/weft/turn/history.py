@@ -14,9 +14,6 @@ from weft.types.epoch import Epoch, EpochView
 from weft.types.message import Message
 from weft.types.session import Fold, Summarizer, Tail
 
-_MOST_FOLDS = 8
-"""How many summaries are tried when folds are opened again."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
@@ -99,19 +96,6 @@ def _has_newer(folds: Sequence[Fold], epoch: Epoch) -> bool:
     can_wait = epoch.why.startswith("full")
     newer = [one for one in folds if one.last >= (epoch.first if can_wait else epoch.folded + 1)]
     return any(began is None or fold.at is None or fold.at >= began for fold in newer)
-
-
-async def read_as_much(request: BuildRequest, folds: Sequence[Fold], most: float) -> History:
-    """Read the history behind the oldest summary after which there are no more than `most` tokens.
-
-    If there is none, it is read behind the newest one.
-    """
-    for one in (None, *folds[-_MOST_FOLDS:]) if most else ():
-        opened = await read_unfolded(request, one)
-        is_whole = opened.tail.messages_before == (one.last if one else 0)
-        if is_whole and sum(entry.tokens for entry in opened.tail.entries) <= most:
-            return opened
-    return await read_unfolded(request, folds[-1] if folds else None)
 
 
 async def read_unfolded(request: BuildRequest, fold: Fold | None) -> History:

@@ -149,7 +149,8 @@ class EpochView:
     """The running epoch of a session, if there is one, and the attachments of its messages by number.
 
     `ended_why` is why the last one ended, if none is running, and `count` how many there were.
-    `limit` and `first` are those of the newest. `forgets` is how often something was taken out of memory.
+    `limit`, `first` and `folded` are those of the newest. `forgets` is how often something was taken out of
+    memory.
     """
 
     epoch: Epoch | None = None
@@ -158,4 +159,5 @@ class EpochView:
     count: int = 0
     limit: int = 0
     first: int = 1
+    folded: int = 0
     forgets: int = 0

@@ -45,9 +45,11 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
     forgets = _forgets(db)
     if row is None:
         newest = "from epochs where session_id = ? order by id desc limit 1"
-        query = f"select ended_why, number, ceiling, first {newest}"
-        why, number, limit, first = db.execute(query, (session_id,)).fetchone() or ("", 0, 0, 1)
-        return EpochView(ended_why=why, count=number, limit=limit, first=first, forgets=forgets)
+        query = f"select ended_why, number, ceiling, first, folded {newest}"
+        why, number, limit, first, folded = db.execute(query, (session_id,)).fetchone() or ("", 0, 0, 1, 0)
+        return EpochView(
+            ended_why=why, count=number, limit=limit, first=first, folded=folded, forgets=forgets
+        )
     attachments = _attachments(db, row[0])
     epoch = _epoch(row)
     return EpochView(
@@ -56,6 +58,7 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
         count=epoch.number,
         limit=epoch.limit,
         first=epoch.first,
+        folded=epoch.folded,
         forgets=forgets,
     )
 
