@@ -13,8 +13,8 @@ from weft.types.rules import ToolRule
 Runner = Callable[[Mapping[str, Any], Caller], Awaitable[str]]
 """Runs the tool and returns the text for the model. A ToolError becomes an error text for the model."""
 
-FrozenTools = Callable[[], Awaitable[frozenset[str]]]
-"""Returns the names of the tools that the running epoch of a session froze."""
+FrozenTools = Callable[[], Awaitable[Mapping[str, ToolDefinition]]]
+"""Returns the tools that the running epoch of a session froze, by their names."""
 ToolKind = Literal["read", "asks", "memory", "tasks", "programs", "servers", "send", "other"]
 """What a tool does: it only reads, asks the person itself each time, or acts in one of several ways."""
 Order = Literal["", "remember", "forget", "remind", "cancel"]
@@ -27,7 +27,8 @@ class Tool:
     A tool that `leads` is declared before all others. Its results have its `origin`. In a turn that has read
     text of strangers its `kind` decides whether it needs the consent of the person, and `order` names the
     words with which they ask for it themselves; without such words a change always needs it. A tool that is
-    `owner_only` is offered in conversations of the owner alone.
+    `owner_only` is offered in conversations of the owner alone. `load` returns the tool itself where this one
+    only stands for it: a call loads it before anything is decided about the call.
     """
 
     definition: ToolDefinition
@@ -38,6 +39,7 @@ class Tool:
     kind: ToolKind = "other"
     order: Order = ""
     owner_only: bool = False
+    load: Callable[[], Awaitable[Tool]] | None = None
 
     @property
     def name(self) -> str:

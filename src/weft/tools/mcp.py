@@ -63,22 +63,34 @@ class McpTools:
         return [tool for tools in offered for tool in tools]
 
     async def keep(self, message: str, frozen: FrozenTools) -> Sequence[Tool]:
-        """Return the tools of servers that the message does not call for, but that the epoch has frozen."""
+        """Return the tools that the epoch has frozen and that the message alone does not bring.
+
+        No server is started for them, unless only the servers can say whose tool it is. A tool of a server
+        that did not run yet stands for the one that a call loads.
+        """
         skills = await self._skills()
-        active = {server.name for server in skills.active_servers(message)}
-        idle = {server.name: server for skill in skills.usable for server in skill.mcp_servers}
-        idle = {name: server for name, server in idle.items() if name not in active}
+        active = skills.active_servers(message)
+        offering = {server.name for server in active if self._server(server).tools}
+        declared = dict.fromkeys(server for skill in skills.usable for server in skill.mcp_servers)
+        idle = [server for server in declared if server.name not in offering]
         if self._closed or not idle:
             return ()
-        names = await frozen()
-        starts = {name: tool_name(name, "") for name in idle}
-        wanted = [
-            self._server(server)
-            for name, server in idle.items()
-            if any(frozen_name.startswith(starts[name]) for frozen_name in names)
-        ]
-        offered = await asyncio.gather(*(server.offered() for server in wanted))
-        return [tool for tools in offered for tool in tools if tool.name in names]
+        kept = [await self._kept(idle, definition) for definition in (await frozen()).values()]
+        return [tool for tool in kept if tool is not None]
+
+    async def _kept(self, idle: Sequence[McpServer], definition: ToolDefinition) -> Tool | None:
+        """Return the tool of an idle server that an epoch has frozen; None if it is no server's."""
+        claims = {server: _claim(server.name, definition.name) for server in idle}
+        best = max(claims.values())
+        owners = [self._server(server) for server in idle if best and claims[server] == best]
+        unknown = [server for server in owners if server.tools is None]
+        if len(unknown) == 1 and len(owners) == 1:
+            return unknown[0].later(definition)
+        found = _find(owners, definition)
+        if found is None and unknown:
+            await asyncio.gather(*(server.offered() for server in unknown))
+            found = _find(owners, definition)
+        return found
 
     async def close(self) -> None:
         """Stop all servers, and wait until they are gone."""
@@ -128,6 +140,27 @@ class _Server:
             except ToolError as error:
                 _log.info(_NO_TOOLS, error, extra={"server": self._server.name})
         return self._offered or ()
+
+    @property
+    def tools(self) -> tuple[Tool, ...] | None:
+        """The server's tools, if it was started already."""
+        return self._offered
+
+    def later(self, definition: ToolDefinition) -> Tool:
+        """Return a tool that stands for one of the server's until a call starts the server."""
+
+        async def load() -> Tool:
+            await self._ready()
+            found = _find([self], definition)
+            if found is None:
+                raise ToolError(f"The MCP server {self._server.name!r} no longer has {definition.name!r}.")
+            return found
+
+        async def run(arguments: Mapping[str, Any], caller: Caller) -> str:
+            return await (await load()).run(arguments, caller)
+
+        source = f"the MCP server {self._server.name!r}"
+        return Tool(definition=definition, run=run, source=source, origin="mcp", kind="servers", load=load)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -198,6 +231,21 @@ def tool_name(server: str, tool: str) -> str:
         return name
     mark = sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
     return f"{_NOT_IN_NAMES.sub('_', name)[: _LONGEST - _MARK - 1]}_{mark}"
+
+
+def _claim(server: str, name: str) -> int:
+    """Return whether a tool's name may be of a server's tool (1), or is so beyond doubt (2)."""
+    start = _NOT_IN_NAMES.sub("_", f"mcp__{server}__")[: _LONGEST - _MARK - 1]
+    if not name.startswith(start):
+        return 0
+    unmarked = name[len(start) : -_MARK - 1]
+    return 2 if unmarked and tool_name(server, unmarked) == name else 1
+
+
+def _find(servers: Sequence[_Server], definition: ToolDefinition) -> Tool | None:
+    """Return the tool of this name, of several the one that is described in the same way."""
+    named = [tool for server in servers for tool in server.tools or () if tool.name == definition.name]
+    return next((tool for tool in named if tool.definition == definition), named[0] if named else None)
 
 
 def admitted(

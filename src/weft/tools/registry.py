@@ -85,8 +85,8 @@ class ToolRegistry:
     async def offered(self, message: str, frozen: FrozenTools | None = None) -> Offered:
         """Return all tools for a message. Of two with one name the first is offered, with a warning.
 
-        In an epoch the tools stay those that it froze: `frozen` returns their names, and a source that would
-        offer one of them for other messages only offers it all the same.
+        In an epoch the tools stay those that it froze: `frozen` returns them, and a source that would offer
+        one of them for other messages only offers it all the same.
         """
         by_name, warnings = dict(self._tools), list[str]()
         # Concurrently: sources that read the same files share the read.

@@ -259,6 +259,8 @@ class ToolRunner:
     async def _contained(self, tool: Tool, call: ToolCall, caller: Caller) -> _Outcome:
         """Run one call. An error of any kind becomes a result for the model."""
         try:
+            if tool.load is not None:
+                tool = await tool.load()
             caller = await authorize(tool, call, caller, self._limits.acts_freely)
             text = await tool.run(call.arguments, caller)
             return _Outcome(await self._within_limit(call.name, text))

@@ -276,11 +276,11 @@ class ContextBuilder:
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
 
-    async def frozen_tools(self) -> frozenset[str]:
-        """Return the names of the tools that the running epoch of the session froze."""
+    async def frozen_tools(self) -> Mapping[str, ToolDefinition]:
+        """Return the tools that the running epoch of the session froze, by their names."""
         request = replace(self._request)  # what it has read lasts as long as one build
         epoch = (await request.epoch_view).epoch if request.has_epochs else None
-        return frozenset(tool.name for tool in epoch.tools) if epoch else frozenset()
+        return {tool.name: tool for tool in epoch.tools} if epoch else {}
 
     async def build_on_prefix(self, message: str, *, first: int) -> Context | None:
         """Build a request that begins with the bytes of the last one of its session, for a side call.
