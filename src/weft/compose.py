@@ -171,7 +171,7 @@ class BackendStore:
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
         self.activity, self.epochs = backend.activity, backend.epochs
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
-        self.recall = ConversationRecall(backend.search)
+        self.recall = ConversationRecall(backend.lines)
         self.check, self.restore_export = backend.check, backend.restore_export
         self.check_file = backend.check_file
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close

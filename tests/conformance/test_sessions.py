@@ -52,7 +52,14 @@ class CountedRecall(InMemoryRecall):
     asked: list[str] = field(default_factory=list)
 
     async def recall(
-        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+        self,
+        query: str,
+        *,
+        sender: str,
+        session_id: str,
+        limit: int,
+        view_from: int = 0,
+        now: datetime | None = None,
     ) -> Sequence[weft.Recalled]:
         self.asked.append(query)
         return [weft.Recalled(text="The boat is called Marlin.", speaker="User", timestamp=NOW)]

@@ -80,7 +80,7 @@ async def test_a_query_of_megabytes_is_cut_before_its_words_are_looked_at(
     query = "zebra " + "word " * 800_000 + "text7"
 
     hits = await Finder(store.search).search(query, IRIS, SearchOptions(limit=3))
-    await ConversationRecall(store.search).recall(query, sender="iris", session_id="", limit=3)
+    await ConversationRecall(store.lines).recall(query, sender="iris", session_id="", limit=3)
 
     assert {hit.content[-5:] for hit in hits} == {"eats.", "text7"}
     assert max(sizes) <= len(query_part(query)) < 40_000
@@ -128,7 +128,7 @@ async def test_large_candidates_are_ranked_in_a_thread(
     session = await store.sessions.find_or_create("telegram", "c", "42")
     await store.messages.append(session.id, user("zebra " + "word " * 20_000))
     threads: set[int] = set()
-    for module, name in ((find, "ranked"), (conversation_recall, "_best")):
+    for module, name in ((find, "ranked"), (conversation_recall, "rank")):
         work = getattr(module, name)
 
         def noted(*args: Any, work: Any = work) -> Any:
@@ -139,9 +139,7 @@ async def test_large_candidates_are_ranked_in_a_thread(
 
     scope = Scope(owner="telegram:42")
     assert await Finder(store.search).search("zebra", scope, SearchOptions())
-    assert await ConversationRecall(store.search).recall(
-        "zebra", sender="telegram:42", session_id="", limit=3
-    )
+    assert await ConversationRecall(store.lines).recall("zebra", sender="telegram:42", session_id="", limit=3)
 
     assert threads
     assert threading.get_ident() not in threads

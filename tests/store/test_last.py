@@ -313,10 +313,15 @@ async def test_recall_brings_lines_of_other_conversations_of_the_same_sender(sto
     theirs = await store.sessions.find_or_create("telegram", "c3", "43")
     await store.messages.append(theirs.id, user("My boat is called Tuna."))
 
-    recall = ConversationRecall(store.search)
+    recall = ConversationRecall(store.lines)
     found = await recall.recall("boat name", sender="telegram:42", session_id=now.id, limit=5)
 
-    assert [(line.speaker, line.text) for line in found] == [("User", "The dive boat is called Marlin.")]
+    assert [(line.speaker, line.text) for line in found] == [
+        ("User", "The dive boat is called Marlin."),
+        ("Assistant", "Noted."),
+    ]
+    assert found[0].relevance > 2 * found[1].relevance, "the answer only stands beside the words"
+    assert {(line.session_id, line.place) for line in found} == {(past.id, 1), (past.id, 2)}
 
 
 @settings(max_examples=200, deadline=None)

@@ -219,7 +219,14 @@ class Asked:
     calls: list[str] = field(default_factory=list)
 
     async def recall(
-        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+        self,
+        query: str,
+        *,
+        sender: str,
+        session_id: str,
+        limit: int,
+        view_from: int = 0,
+        now: datetime | None = None,
     ) -> Sequence[weft.Recalled]:
         self.calls.append(f"recall {query} {sender} {session_id} {limit}")
         return [weft.Recalled(text="The boat is called Marlin.", speaker="User")]
@@ -252,7 +259,7 @@ class AskedStore:
     epochs = None
 
 
-RECALLED, TASKED = "recall hi telegram:42 s 5", "tasks telegram:42"
+RECALLED, TASKED = "recall hi telegram:42 s 40", "tasks telegram:42"
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ CHANGES = "changes"
 """The layer of what changed in the frozen part since the epoch began."""
 _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
-_ATTACHED_SHARE, _ATTACHED_TOKENS = 0.02, 48
-"""How much a layer that is shown if there is room may attach in a turn: a part of the room, and at least so
-many tokens. More of it would fill a small window in a few turns."""
+_ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.02, 0.05, 48
+"""How much a layer that is shown if there is room may attach in a turn, and in the first turn of an epoch: a
+part of the room, and at least so many tokens. More of it would fill a small window in a few turns."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
@@ -70,6 +70,16 @@ def once_apart(materials: Materials) -> Materials:
         return materials
     spec = replace(materials.spec, recipe=replace(recipe, layers=tuple(layers)))
     return replace(materials, spec=spec, offers=tuple(offers))
+
+
+def first_capped(materials: Materials) -> Materials:
+    """Return materials in which each layer attaches to the first message of an epoch what its room allows."""
+    recipe, room = materials.spec.recipe, materials.spec.limits.ceiling
+    layers = [
+        _capped(layer, room, _FIRST_SHARE) if at >= recipe.history_at else layer
+        for at, layer in enumerate(recipe.layers)
+    ]
+    return replace(materials, spec=replace(materials.spec, recipe=replace(recipe, layers=tuple(layers))))
 
 
 def _only(offer: Offer, numbers: Sequence[int]) -> Offer:
@@ -144,7 +154,7 @@ def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials
             offers.append(Offer(pieces=tuple(changes)))
             items.append(tuple(changed))
         news = _unseen(layer.source, offer, ledger)
-        layers.append(_capped(layer, room))
+        layers.append(_capped(layer, room, _ATTACHED_SHARE))
         offers.append(news)
         items.append(tuple(item_of(layer.source, piece) for piece in news.pieces))
     whole = HistoryRule(strategy="none", roles=recipe.history.roles)
@@ -156,11 +166,11 @@ def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials
     return EpochMaterials(materials=replace(materials, spec=spec, offers=tuple(offers)), items=tuple(items))
 
 
-def _capped(layer: Layer, room: int) -> Layer:
+def _capped(layer: Layer, room: int, share: float) -> Layer:
     """Limit what a layer may attach in one turn: all of it is sent again with every later request."""
     if layer.keep != Keep.IF_ROOM or layer.source in ("history", "message"):
         return layer
-    most = max(int(room * _ATTACHED_SHARE), _ATTACHED_TOKENS)
+    most = max(int(room * share), _ATTACHED_TOKENS)
     return replace(layer, max_tokens=most if layer.max_tokens is None else min(most, layer.max_tokens))
 
 

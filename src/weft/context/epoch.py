@@ -10,6 +10,7 @@ from weft.context.attach import (
     attached_items,
     attachment_of,
     changed_statics,
+    first_capped,
     freeze,
     frozen_items,
     once_apart,
@@ -198,7 +199,7 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
     Raises:
         BudgetExceeded: what must be shown is too large.
     """
-    materials = once_apart(materials)
+    materials = once_apart(first_capped(materials))
     spec, rule = materials.spec, materials.spec.history_rule
     whole = replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles)))
     decided, expected = plan_for_model(whole)

@@ -3,56 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
 
-from weft.offload import offloaded
-from weft.recall.rank import Index
+from weft.recall.line_rank import rank
+from weft.recall.question import Question, read_question
 from weft.spans import begin
-from weft.store.base import Scope, SearchIndex
+from weft.store.base import LineIndex, Scope
 from weft.types.escape import without_fenced
-from weft.types.search import Candidate, Recalled, SearchContentType
+from weft.types.line import LineCandidates, LineQuery, LineSearch, RankedLine
+from weft.types.search import Candidate, Recalled
 from weft.types.section import OUTSIDE
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
-_MANY = 8
-"""How many candidates are ranked for each line that is shown."""
-_RANKED_CHARS = 20_000
-"""How much of a line is ranked; far less is shown."""
+_SPARE = 20
+"""How many more lines are ranked than are wanted: some may be in view."""
+_EPOCH = date(1970, 1, 1)
+_TOLD_LATER = timedelta(days=14)
+"""How long after a day people still speak of it."""
 
 
 class ConversationRecall:
     """Recall over a store: the store finds candidates, and the best of them are chosen here."""
 
-    def __init__(self, index: SearchIndex) -> None:
+    def __init__(self, index: LineIndex) -> None:
         self._index = index
 
     async def recall(
-        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+        self,
+        query: str,
+        *,
+        sender: str,
+        session_id: str,
+        limit: int,
+        view_from: int = 0,
+        now: datetime | None = None,
     ) -> Sequence[Recalled]:
         scope = Scope(owner=sender, without_session=session_id, view_from=view_from)
+        search = _Search(query, now or datetime.now(UTC), limit)
         with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
-            candidates = await self._index.lines(query, scope, limit=limit * _MANY)
-            size = sum(len(candidate.content) for candidate in candidates)
-            hits = await offloaded(size, _best, query, candidates, limit)
+            hits = await self._index.search(LineSearch(ask=search.ask, rank=search.rank, limit=limit), scope)
             span.set({"gen_ai.memory.record.count": len(hits)})
-            return hits
+            return [_recalled(hit, hit.text) for hit in hits if hit.text is not None]
 
 
-def _best(query: str, candidates: Sequence[Candidate], limit: int) -> list[Recalled]:
-    """Return the lines that share the rarest words with the query, best first; ties newest first."""
-    lines = [candidate for candidate in candidates if candidate.source == SearchContentType.MESSAGES]
-    scores = Index([line.content[:_RANKED_CHARS] for line in lines]).relevance(query)
-    order = sorted(range(len(lines)), key=lambda at: (-scores[at], -at))
-    return [
-        Recalled(
-            text=lines[at].content,
-            id=lines[at].id,
-            speaker=_SPEAKERS.get(lines[at].speaker, lines[at].speaker),
-            origin=_origin(lines[at]),
-            timestamp=lines[at].at,
-            score=scores[at],
-        )
-        for at in order[:limit]
-    ]
+class _Search:
+    """One search: the question is read once the names of the speakers are known."""
+
+    def __init__(self, query: str, now: datetime, limit: int) -> None:
+        self._query, self._now, self._limit = query, now, limit
+        self._question = Question(words=())
+
+    def ask(self, speakers: Sequence[str]) -> LineQuery:
+        self._question = read_question(self._query, speakers, self._now)
+        return line_query(self._question)
+
+    def rank(self, candidates: LineCandidates) -> Sequence[RankedLine]:
+        return rank(self._question, candidates, self._limit + _SPARE)
+
+
+def line_query(question: Question) -> LineQuery:
+    """Return what the store looks for. What happened on a day may be told two weeks later."""
+    spans = [(_seconds(span.first), _seconds(span.last, later=_TOLD_LATER)) for span in question.spans]
+    return LineQuery(words=question.words, names=question.names, spans=spans)
+
+
+def _seconds(day: date, later: timedelta = timedelta()) -> float:
+    """Return when a day begins, or `later` after that."""
+    return (day - _EPOCH + later).total_seconds()
+
+
+def _recalled(hit: RankedLine, text: Candidate) -> Recalled:
+    return Recalled(
+        text=text.content,
+        id=text.id,
+        speaker=hit.line.speaker or _SPEAKERS.get(text.speaker, text.speaker),
+        origin=_origin(text),
+        timestamp=text.at,
+        score=hit.score,
+        relevance=hit.relevance,
+        session_id=text.session_id,
+        place=hit.line.place,
+        episode=hit.line.episode,
+        reasons=hit.reasons,
+    )
 
 
 def _origin(line: Candidate) -> str:

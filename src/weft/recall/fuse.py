@@ -47,13 +47,13 @@ def ranked(
     ]
 
 
-def excerpt(query: str, text: str) -> str:
+def excerpt(query: str, text: str, chars: int = _EXCERPT) -> str:
     """Cut an excerpt of the text around the first word of the query that is not a stop word."""
-    hit = _first_hit(query, text) if len(text) > _EXCERPT else None
-    start = max(hit.start() - _EXCERPT // 3, 0) if hit else 0
-    flat = " ".join(text[start : start + 4 * _EXCERPT].split())
-    whole = len(text) <= start + 4 * _EXCERPT and len(flat) <= _EXCERPT
-    return ("…" if start else "") + flat[:_EXCERPT].strip() + ("" if whole else "…")
+    hit = _first_hit(query, text) if len(text) > chars else None
+    start = max(hit.start() - chars // 3, 0) if hit else 0
+    flat = " ".join(text[start : start + 4 * chars].split())
+    whole = len(text) <= start + 4 * chars and len(flat) <= chars
+    return ("…" if start else "") + flat[:chars].strip() + ("" if whole else "…")
 
 
 def _first_hit(query: str, text: str) -> re.Match[str] | None:

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from weft.recall.fuse import excerpt
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.search import Recalled
-from weft.types.section import Offer, Origin, Stability, least_trusted
+from weft.types.section import OUTSIDE, Offer, Origin, Stability, least_trusted
+
+_MOST_LINES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallOptions(Options):
-    limit: int = 5
+    """How much is recalled, and when nothing is."""
+
+    limit: int = _MOST_LINES
     max_chars: int = 200
+    """How much of a long line is shown: its beginning, or with `around` what stands around the words."""
+    around: bool = False
+    time_format: str = "%Y-%m-%d %H:%M"
+    enough: float = 0.0
+    """How relevant the best line must be, from 0 to 1; else nothing is recalled."""
     least: float = 0.0
-    """The lowest score of a line, relative to that of the best one."""
+    """The lowest relevance of a line, relative to that of the best one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A hit, and the line that shows it."""
+
+    hit: Recalled
+    text: str
 
 
 async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
-    """Offer the best few lines. Nothing is looked up if the message does not need it."""
+    """Offer the best lines, conversation by conversation in the order of time.
+
+    Nothing is looked up if the message does not need it.
+    """
     if request.store is None or not request.needs.recall or not request.sender:
         return Offer()
     epoch = (await request.epoch_view).epoch if request.has_epochs else None
@@ -29,28 +51,53 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         session_id=request.session_id,
         limit=options.limit,
         view_from=epoch.first if epoch else 0,
+        now=request.now,
     )
-    best = max((hit.score for hit in hits), default=0.0)
-    hits = [hit for hit in hits if hit.score >= best * options.least]
-    texts = [
-        (_line(hit, request, options.max_chars), f"{hit.speaker}: {one_line(hit.text[:200])[:40]}")
-        for hit in hits
-    ]
+    lines = [_Shown(hit, _line(hit, request, options)) for hit in _relevant(hits, options)]
+    began: dict[tuple[str, int], float] = {}
+    for line in lines:
+        said = line.hit.timestamp.timestamp() if line.hit.timestamp else 0.0
+        group = (line.hit.session_id, line.hit.episode)
+        began[group] = min(said, began.get(group, said))
+    lines.sort(
+        key=lambda line: (began[line.hit.session_id, line.hit.episode], line.hit.session_id, line.hit.place)
+    )
     offered = pieces(
-        texts,
+        [(line.text, f"{line.hit.speaker}: {one_line(line.hit.text[:200])[:40]}") for line in lines],
         why="recalled for this message",
         stability=Stability.TURN,
         origin=Origin.USER,
-        ids=[hit.id for hit in hits],
+        ids=[line.hit.id for line in lines],
     )
     return Offer(
         pieces=tuple(
-            replace(piece, origin=least_trusted((hit.origin,)))
-            for piece, hit in zip(offered, hits, strict=True)
-        )
+            replace(piece, origin=least_trusted((line.hit.origin,)))
+            for piece, line in zip(offered, lines, strict=True)
+        ),
+        worth=tuple(line.hit.score for line in lines),
     )
 
 
-def _line(hit: Recalled, request: BuildRequest, max_chars: int) -> str:
-    when = f"{request.local(hit.timestamp):%Y-%m-%d %H:%M}" if hit.timestamp else "some time ago"
-    return f"- [{when}] {one_line(hit.speaker)}: {one_line(hit.text[:max_chars])}"
+def _relevant(hits: Sequence[Recalled], options: RecallOptions) -> list[Recalled]:
+    """Return the hits that are relevant enough, best first; of equal texts only the best one.
+
+    A line in which text of strangers may stand is recalled for its own words only, not for those beside it:
+    whatever is in view taints what the model does.
+    """
+    best = max((hit.relevance for hit in hits), default=0.0)
+    if not best or best < options.enough:
+        return []
+    seen = dict[str, Recalled]()
+    for hit in hits:
+        is_own = hit.origin not in OUTSIDE or hit.reasons.get("words", 1.0) > 0
+        if is_own and hit.relevance and hit.relevance >= best * options.least:
+            seen.setdefault(" ".join(hit.text.lower().split()), hit)
+    return list(seen.values())
+
+
+def _line(hit: Recalled, request: BuildRequest, options: RecallOptions) -> str:
+    when = request.local(hit.timestamp).strftime(options.time_format) if hit.timestamp else "some time ago"
+    text = hit.text[: options.max_chars]
+    if options.around and len(hit.text) > options.max_chars:
+        text = excerpt(request.message, hit.text, options.max_chars)
+    return f"- [{when}] {one_line(hit.speaker)}: {one_line(text)}"

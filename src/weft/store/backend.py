@@ -16,6 +16,7 @@ from weft.store.base import (
     Archive,
     Blocks,
     Epochs,
+    LineIndex,
     MessageLog,
     Recall,
     SearchIndex,
@@ -141,6 +142,7 @@ class Backend(Lasting, Protocol):
     blocks: BlockRows
     archive: Archive
     search: SearchIndex
+    lines: LineIndex
     vectors: VectorIndex
 
     async def list_remembered(self) -> Sequence[Remembered]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from weft.tokens import Counter
 from weft.types.epoch import Attachment, Epoch, EpochView
+from weft.types.line import LineSearch, RankedLine
 from weft.types.memory import (
     ActivityEntry,
     ArchivalEntry,
@@ -306,12 +307,19 @@ class Turns(Protocol):
 
 class Recall(Protocol):
     async def recall(
-        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+        self,
+        query: str,
+        *,
+        sender: str,
+        session_id: str,
+        limit: int,
+        view_from: int = 0,
+        now: datetime | None = None,
     ) -> Sequence[Recalled]:
         """Return lines of the sender's conversations that bear on the query, best first.
 
-        Of the session `session_id`, only messages before the number `view_from` are returned: the model sees
-        the others.
+        "Last week" is the one before `now`, or before the present. Of the session `session_id`, only messages
+        before the number `view_from` are returned: the model sees the others.
         """
 
 
@@ -347,8 +355,15 @@ class SearchIndex(Protocol):
     ) -> Sequence[Candidate]:
         """Return the best matches, best first; nothing if the query has no words."""
 
-    async def lines(self, query: str, scope: Scope, *, limit: int) -> list[Candidate]:
-        """Return lines of conversations within a scope."""
+
+class LineIndex(Protocol):
+    """Finds lines of conversations, with what is said around them."""
+
+    async def search(self, search: LineSearch, scope: Scope) -> Sequence[RankedLine]:
+        """Return the best lines of a search within a scope, best first, with their texts.
+
+        `search.ask` and `search.rank` are called in a thread of the store.
+        """
 
 
 class VectorIndex(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from weft.store.in_memory import InMemoryMessages
 from weft.types.instruction import StandingInstruction
@@ -78,7 +79,14 @@ class InMemoryRecall:
     by_sender: Mapping[str, Sequence[Recalled]] = field(default_factory=dict)
 
     async def recall(
-        self, query: str, *, sender: str, session_id: str, limit: int, view_from: int = 0
+        self,
+        query: str,
+        *,
+        sender: str,
+        session_id: str,
+        limit: int,
+        view_from: int = 0,
+        now: datetime | None = None,
     ) -> Sequence[Recalled]:
         return self.by_sender.get(sender, ())[:limit]
 

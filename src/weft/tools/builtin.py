@@ -274,9 +274,10 @@ class MemoryTools:
             query: What to look for.
             limit: How many lines at most.
         """
-        lines = await self._recall.recall(
+        hits = await self._recall.recall(
             query, sender=caller.sender, session_id="", limit=max(1, min(limit, _MOST))
         )
+        lines = [hit for hit in hits if hit.relevance]
         caller.read_outside.extend(
             f"conversation ({line.origin})" for line in lines if line.origin in OUTSIDE
         )

@@ -27,7 +27,8 @@ class Message(Json):
     text; what becomes of an unknown one is the recipe's business. `provider_data` holds opaque signed
     matter that only the model it came from may see again. `attached` is text of ours that was sent in front
     of the content, and is sent there again for as long as the epoch lasts. `outside` names the places from
-    which text of strangers in it comes, whoever wrote the rest.
+    which text of strangers in it comes, whoever wrote the rest. `name` is who said it, where several people
+    talk; search and recall show it.
     """
 
     role: str
@@ -41,6 +42,7 @@ class Message(Json):
     provider_data: Mapping[str, Any] = field(default_factory=dict)
     attached: str = ""
     outside: tuple[str, ...] = ()
+    name: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.timestamp, str):

@@ -10,7 +10,12 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """A line of another conversation that bears on this message. `id` is that of the logged message."""
+    """A line of a conversation that bears on this message. `id` is that of the logged message.
+
+    `place` is its number among the lines of its session, `episode` that of the stretch without a pause in
+    which it stands. `score` orders the lines of one query, and `reasons` are its parts; `relevance` is from 0
+    to 1.
+    """
 
     text: str
     speaker: str
@@ -18,6 +23,11 @@ class Recalled:
     origin: str = "user"
     timestamp: datetime | None = None
     score: float = 0.0
+    relevance: float = 1.0
+    session_id: str = ""
+    place: int = 0
+    episode: int = 0
+    reasons: Mapping[str, float] = field(default_factory=dict)
 
 
 class SearchMode(StrEnum):

@@ -17,6 +17,7 @@ from weft.store.sqlite.dump import export_tables, import_tables
 from weft.store.sqlite.epochs import SqliteEpochs
 from weft.store.sqlite.facts import SqliteFacts
 from weft.store.sqlite.instructions import SqliteInstructions
+from weft.store.sqlite.lines import SqliteLines
 from weft.store.sqlite.mailbox import SqliteMailbox
 from weft.store.sqlite.messages import SqliteMessages
 from weft.store.sqlite.people import SqlitePeople
@@ -51,6 +52,7 @@ class SqliteBackend(SqliteBackups, Backend):
         self.archive = SqliteArchive(self.database)
         self.blocks = SqliteBlocks(self.database)
         self.search = SqliteSearch(self.database)
+        self.lines = SqliteLines(self.database)
         self.vectors = SqliteVectors(self.database)
         self.turns = SqliteTurns(self.database)
         self.epochs = SqliteEpochs(self.database)

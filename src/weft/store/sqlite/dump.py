@@ -22,7 +22,7 @@ import apsw
 from weft.errors import StoreError, WeftError, WrongPath
 from weft.private_files import make_private_folder, private_opener, write_private
 from weft.store.sqlite.database import explain
-from weft.store.sqlite.index import index_message, index_text
+from weft.store.sqlite.index import index_messages, index_text
 from weft.store.sqlite.receipts import check as check_receipt
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from
 from weft.store.sqlite.schema import Column, Table
@@ -180,12 +180,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _index(db: apsw.Connection) -> None:
     """Fill the search index from the rows."""
-    query = (
-        f"select messages.id, session_id, agent_id, channel, sender, messages.created_at, {MESSAGE_COLUMNS} "
-        "from messages join sessions on sessions.id = session_id order by messages.id"
-    )
-    for message_id, session_id, agent, channel, sender, at, *columns in db.execute(query):
-        index_message(db, message_id, message_from(columns), session_id, (agent, channel, sender), at)
+    index_messages(db)
     for block_id, agent, label, text, at in db.execute(
         "select id, agent_id, label, rendered, updated_at from blocks order by id"
     ):

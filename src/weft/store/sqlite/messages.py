@@ -130,7 +130,7 @@ def append_messages(
         chars5 += COUNTERS["chars/5"].message(message)
         db.execute(
             f"insert into messages(session_id, seq, batch, {MESSAGE_COLUMNS}, tokens, chars, sum_tokens, "
-            f"sum_chars4, sum_chars5, created_at) values({', '.join('?' * 19)})",
+            f"sum_chars4, sum_chars5, created_at) values({', '.join('?' * 20)})",
             (session_id, seq, batch, *message_columns(message), price, chars, tokens, chars4, chars5, now),
         )
         index_message(db, db.last_insert_rowid(), message, session_id, session, now)

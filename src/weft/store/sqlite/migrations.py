@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import apsw
 
 from weft.errors import StoreError
+from weft.store.sqlite.index import index_messages
 from weft.store.sqlite.schema import Table
 
 APPLICATION_ID = 0x77656674
@@ -169,14 +170,38 @@ def m006_standing_instructions(db: apsw.Connection) -> None:
     )
 
 
+_LINES_007 = (
+    *(f"{name} integer not null default 0" for name in ("place", "run", "episode")),
+    "speaker text not null default ''",
+    "terms text not null default ''",
+    *(f"{name} integer not null default 0" for name in ("words", "chars", "cues", "first_day", "last_day")),
+)
+_INDEXES_007 = """
+    create index items_in_session on items(session_id, place) where place > 0;
+    create index items_by_speaker on items(sender, speaker) where speaker <> '';
+    create index items_by_time on items(sender, at) where place > 0;
+"""
+
+
+def m007_lines(db: apsw.Connection) -> None:
+    """Add who said a message, and what recall ranks lines by."""
+    db.execute("alter table messages add column name text not null default ''")
+    for column in _LINES_007:
+        db.execute(f"alter table items add column {column}")
+    db.execute(_INDEXES_007)
+
+
 STEPS: tuple[Step, ...] = (
     m002_numbers_and_origins,
     m003_epochs,
     m004_requests,
     m005_ratios_by_script,
     m006_standing_instructions,
+    m007_lines,
 )
 """Step `m002_...` is the first: version 1 is the starting schema, which is created from its description."""
+_INDEXED_SINCE = 7
+"""The messages of a file below this version are indexed again, after all steps."""
 
 
 def migrate(db: apsw.Connection, path: str, tables: Sequence[Table]) -> None:
@@ -195,6 +220,8 @@ def migrate(db: apsw.Connection, path: str, tables: Sequence[Table]) -> None:
         else:
             for step in STEPS[version - 1 :]:
                 step(db)
+            if version < _INDEXED_SINCE:
+                index_messages(db)
         for number, name in list(enumerate(["m001_start", *(step.__name__ for step in STEPS)], 1))[version:]:
             row = (number, name, time.time())
             db.execute("insert into migrations(number, name, at) values(?, ?, ?)", row)

@@ -20,7 +20,8 @@ from weft.types.codec import dump_json, from_dict, to_dict
 from weft.types.message import Message, ToolCall
 
 MESSAGE_COLUMNS = (
-    "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data, outside"
+    "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data, outside, "
+    "name"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 T = TypeVar("T")
@@ -128,13 +129,14 @@ def message_columns(message: Message) -> tuple[Any, ...]:
         _json(list(message.parts)),
         _json(dict(message.provider_data)),
         _json(list(message.outside)),
+        storable(message.name),
     )
 
 
 def message_from(row: Sequence[Any]) -> Message:
     """Build a message from the values of MESSAGE_COLUMNS."""
-    role, content, calls, call_id, tool_name, timestamp, origin, parts, data, outside = row
-    if not (calls or call_id or tool_name or timestamp or parts or data or outside):
+    role, content, calls, call_id, tool_name, timestamp, origin, parts, data, outside, name = row
+    if not (calls or call_id or tool_name or timestamp or parts or data or outside or name):
         return Message(role=role, content=content, origin=origin)
     return Message(
         role=role,
@@ -147,6 +149,7 @@ def message_from(row: Sequence[Any]) -> Message:
         parts=tuple(_parsed(parts) or ()),
         provider_data=_parsed(data) or {},
         outside=tuple(_parsed(outside) or ()),
+        name=name or "",
     )
 
 

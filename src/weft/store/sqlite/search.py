@@ -69,9 +69,6 @@ class SqliteSearch(Repository):
 
         return await self._read(work)
 
-    async def lines(self, query: str, scope: Scope, *, limit: int) -> list[Candidate]:
-        return await self.candidates(query, scope, sources=(SearchContentType.MESSAGES,), limit=limit)
-
 
 def fts_query(db: apsw.Connection, query: str) -> str:
     """Write a query for the index: the rarest significant words quoted, any of them may match."""

@@ -60,6 +60,7 @@ TABLES: tuple[Table, ...] = (
         *integers("tokens", "chars", "sum_tokens", "sum_chars4", "sum_chars5"),
         *times("created_at"),
         Column("outside", "text", Holds.NAMES),
+        *names("name", sql="text not null default ''"),
         constraints=("unique (session_id, seq)",),
     ),
     # --- people
@@ -279,8 +280,18 @@ TABLES: tuple[Table, ...] = (
         *names("source", "ref", "agent_id", "sender", "session_id"),
         *times("at"),
         *integers("embedded", sql="integer not null default 0"),
+        # What recall ranks lines of conversations by, so that it need not read their texts.
+        *integers("place", "run", "episode", sql="integer not null default 0"),
+        *names("speaker", sql="text not null default ''"),
+        Column("terms", "text not null default ''", Holds.INDEX),
+        *integers("words", "chars", "cues", "first_day", "last_day", sql="integer not null default 0"),
         constraints=("unique (source, ref)",),
-        indexes=("create index items_not_embedded on items(id) where embedded = 0",),
+        indexes=(
+            "create index items_not_embedded on items(id) where embedded = 0",
+            "create index items_in_session on items(session_id, place) where place > 0",
+            "create index items_by_speaker on items(sender, speaker) where speaker <> ''",
+            "create index items_by_time on items(sender, at) where place > 0",
+        ),
         left_out="derived",
     ),
     Table(

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from typing import NamedTuple
 
-from weft.recall.date_words import (
+from weft.dates.words import (
     HAN_UNITS,
     HAN_WHICH,
     HAN_WORDS,
@@ -19,7 +19,7 @@ from weft.recall.date_words import (
 
 
 class Token(NamedTuple):
-    """A kind (see `date_words.py`), its value, and where it stands in the text."""
+    """A kind (see `words.py`), its value, and where it stands in the text."""
 
     kind: str
     value: int

@@ -1,6 +1,6 @@
 """The days that a text speaks of, in English, Spanish, German, French, Chinese and Japanese.
 
-A text becomes tokens, each with a kind of one letter (see `date_words.py`). Three patterns over these letters
+A text becomes tokens, each with a kind of one letter (see `words.py`). Three patterns over these letters
 then find dates, parts of them ("early May"), and ranges. Every repetition in them is bounded, so that no text
 takes long.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
 
-from weft.recall.date_rules import RULES, Node
-from weft.recall.date_tokens import Token, han_tokens, latin_tokens
-from weft.recall.date_words import TRIGGERS
+from weft.dates.rules import RULES, Node
+from weft.dates.tokens import Token, han_tokens, latin_tokens
+from weft.dates.words import TRIGGERS
 
 _MOST_CHARACTERS = 4096
 _WORD = re.compile(r"[^\W\d_]+")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import NamedTuple
 
-from weft.recall.date_days import (
+from weft.dates.days import (
     Days,
     Yearly,
     away,
@@ -21,7 +21,7 @@ from weft.recall.date_days import (
     window,
     yearly_days,
 )
-from weft.recall.date_tokens import Token
+from weft.dates.tokens import Token
 
 
 class Mention(NamedTuple):

@@ -1,6 +1,6 @@
 """The words for dates in English, Spanish, German, French, Chinese and Japanese.
 
-Each entry gives the tokens that its words become: a kind (one letter) and a value. The grammar in `dates.py`
+Each entry gives the tokens that its words become: a kind (one letter) and a value. The grammar in `find.py`
 reads only kinds, so a language is a table:
 
     M month   m month that is also a word (may)   l short month   w weekday   g short weekday

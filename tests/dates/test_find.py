@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from weft.recall.dates import DateSpan, dates_in
+from weft.dates.find import DateSpan, dates_in
 
 NOW = datetime(2024, 3, 15, 12, 30, tzinfo=UTC)
 OPEN = ""

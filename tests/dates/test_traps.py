@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from weft.recall.date_words import HAN_WORDS, LEXICONS
-from weft.recall.dates import dates_in
+from weft.dates.find import dates_in
+from weft.dates.words import HAN_WORDS, LEXICONS
 
 NOW = datetime(2024, 3, 15, 12, 30)
 

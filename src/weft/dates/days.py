@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import TypeAlias
 
-from weft.recall.date_words import EASTER_DAYS, HOLIDAYS, SEASONS, THANKSGIVING
+from weft.dates.words import EASTER_DAYS, HOLIDAYS, SEASONS, THANKSGIVING
 
 Days: TypeAlias = tuple[date, date]
 Yearly: TypeAlias = Callable[[int], "Days | None"]

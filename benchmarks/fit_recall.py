@@ -1,0 +1,175 @@
+"""Fits the weights of recall anew, and measures them on conversations that they were not fitted on.
+
+For each conversation the weights are fitted on all others, as they are and with turns cut into sentences. The
+formula is linear: the score of a line is turned into a probability among the lines of a question, and the
+probability of the evidence is made as high as it goes. Needs numpy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress
+
+import weft
+from recall import Talk, _fill, read, split
+from timing import arguments, out, table, workplace, write_json
+from weft.recall.conversation_recall import line_query
+from weft.recall.line_rank import close_lines
+from weft.recall.question import Question, read_question
+from weft.recall.weights import WEIGHTS
+from weft.store.base import Scope
+from weft.types.line import LineCandidates, LineQuery, LineSearch, RankedLine
+
+NAMES = tuple(WEIGHTS)
+_FITTED_ON, _STRENGTH, _ADVERSARIAL, _STEPS = 200, 0.01, 0.3, 400
+
+
+@dataclass(slots=True)
+class Example:
+    """The lines of one question: their features, which of them are evidence, and the ids of their turns."""
+
+    features: Any
+    is_gold: Any
+    names: list[str]
+    evidence: frozenset[str]
+    category: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """R@10 of one conversation with weights that were fitted on the others."""
+
+    what: str
+    fitted: float
+    shipped: float
+    adversarial: float
+
+
+class _Recorder:
+    """A search that keeps the features of its lines."""
+
+    def __init__(self, text: str, now: Any) -> None:
+        self._text, self._now = text, now
+        self._question = Question(words=())
+        self.lines: Sequence[tuple[Any, Mapping[str, float]]] = ()
+
+    def ask(self, speakers: Sequence[str]) -> LineQuery:
+        self._question = read_question(self._text, speakers, self._now)
+        return line_query(self._question)
+
+    def rank(self, candidates: LineCandidates) -> Sequence[RankedLine]:
+        self.lines = close_lines(self._question, candidates)
+        return ()
+
+
+async def examples(folder: Path, talk: Talk) -> list[Example]:
+    """Ask all questions of a conversation, and keep what recall knows of the lines."""
+    made = []
+    async with await weft.open(folder / "weft.db") as store:
+        [names] = await _fill(store, [talk])
+        now = max(line.at for line in talk.lines) + timedelta(days=1)
+        index: Any = vars(store)["_backend"].lines
+        for question in talk.questions:
+            recorder = _Recorder(question.text, now)
+            search = LineSearch(ask=recorder.ask, rank=recorder.rank, limit=0)
+            await index.search(search, Scope(owner="app:owner"))
+            ids = [names.get(f"{line.session_id}/{line.place}", "") for line, _ in recorder.lines]
+            features = np.array(
+                [[row[name] for name in NAMES] for _, row in recorder.lines] or [[0.0] * len(NAMES)]
+            )
+            gold = np.array([name in question.evidence for name in ids] or [False])
+            made.append(Example(features, gold, ids or [""], question.evidence, question.category))
+    return made
+
+
+def fit(training: Sequence[Example]) -> Any:
+    """Return the weights under which the evidence is most likely."""
+    used = [one for one in training if one.is_gold[:_FITTED_ON].any()]
+    width = max(len(one.names[:_FITTED_ON]) for one in used)
+    features = np.zeros((len(used), width, len(NAMES)))
+    wanted, outside = np.zeros((len(used), width)), np.full((len(used), width), -1e9)
+    for at, one in enumerate(used):
+        number = len(one.names[:_FITTED_ON])
+        features[at, :number] = one.features[:number]
+        gold = one.is_gold[:number]
+        wanted[at, :number], outside[at, :number] = gold / gold.sum(), 0.0
+    importance = np.array([_ADVERSARIAL if one.category == "5" else 1.0 for one in used])
+    spread = np.concatenate([one.features for one in used]).std(0) + 1e-9
+    features /= spread
+    weights, mean, square = np.zeros(len(NAMES)), np.zeros(len(NAMES)), np.zeros(len(NAMES))
+    for step in range(1, _STEPS + 1):
+        scores = features @ weights + outside
+        likely = np.exp(scores - scores.max(1, keepdims=True))
+        likely /= likely.sum(1, keepdims=True)
+        error = importance[:, None] * (likely - wanted)
+        slope = np.einsum("kn,knf->f", error, features) / importance.sum() + 2 * _STRENGTH * weights
+        mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
+        weights -= 0.05 * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-9)
+    return weights / spread
+
+
+def recall_at_10(tested: Sequence[Example], weights: Any, *, adversarial: bool) -> float:
+    """Return R@10 of weights, in percent."""
+    shares = []
+    for one in tested:
+        if (one.category == "5") is adversarial:
+            order = np.argsort(-(one.features @ weights), kind="stable")
+            seen = list(dict.fromkeys(one.names[at] for at in order))[:10]
+            shares.append(len(one.evidence & set(seen)) / len(one.evidence))
+    return 100 * sum(shares) / max(len(shares), 1)
+
+
+async def measure(
+    folder: Path, talks: Sequence[Talk], progress: Progress
+) -> tuple[list[Row], dict[str, float]]:
+    plain, cut = list[list[Example]](), list[list[Example]]()
+    for at, talk in enumerate(progress.track(talks, description="asking")):
+        for kind, one, kept in (("plain", talk, plain), ("cut", split(talk), cut)):
+            place = folder / f"{kind}{at}"
+            place.mkdir()
+            kept.append(await examples(place, one))
+    shipped = np.array([WEIGHTS[name] for name in NAMES])
+    rows, together = [], list[tuple[int, float, float, float]]()
+    for at in range(len(talks)):
+        training = [one for n in range(len(talks)) if n != at for one in (*plain[n], *cut[n])]
+        weights = fit(training)
+        fitted = recall_at_10(plain[at], weights, adversarial=False)
+        adversarial = recall_at_10(plain[at], weights, adversarial=True)
+        as_shipped = recall_at_10(plain[at], shipped, adversarial=False)
+        number = sum(one.category != "5" for one in plain[at])
+        together.append((number, fitted, as_shipped, adversarial))
+        rows.append(
+            Row(what=f"conversation {at + 1}", fitted=fitted, shipped=as_shipped, adversarial=adversarial)
+        )
+    total = sum(number for number, *_ in together)
+    means = [sum(number * row[at] for number, *row in together) / total for at in range(3)]
+    rows.append(Row(what="all", fitted=means[0], shipped=means[1], adversarial=means[2]))
+    weights = fit([one for group in (*plain, *cut) for one in group])
+    return rows, {name: round(float(value), 2) for name, value in zip(NAMES, weights, strict=True)}
+
+
+def main() -> None:
+    parser = arguments("Fit the weights of recall on all conversations but one, for each of them.")
+    parser.add_argument("path", type=Path, help="conversations with questions, as JSON")
+    options = parser.parse_args()
+    with workplace() as (folder, progress):
+        rows, weights = asyncio.run(measure(folder, read(options.path), progress))
+    write_json(options.json, rows)
+    shown = table("what", "R@10 fitted on the others", "R@10 as shipped", "adversarial R@10, fitted")
+    for row in rows:
+        shown.add_row(row.what, f"{row.fitted:.1f}", f"{row.shipped:.1f}", f"{row.adversarial:.1f}")
+    out.print(shown)
+    out.print("fitted on all of them, beside the shipped ones:")
+    for name, value in weights.items():
+        out.print(f"  {name:14} {value:6.2f}   {WEIGHTS[name]:5.1f}")
+
+
+if __name__ == "__main__":
+    main()

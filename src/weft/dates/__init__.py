@@ -1,0 +1,1 @@
+"""The days that texts speak of, in six languages."""
