@@ -203,13 +203,13 @@ async def _ask(
     started = time.perf_counter()
     hits = await store.recall.recall(question.text, sender=_SENDER, session_id="", limit=_RANKED, now=now)
     took = (time.perf_counter() - started) * 1000
-    found = [
-        (
-            names.get(f"{hit.session_id}/{hit.place}", ""),
-            count(f"- [{hit.timestamp:%Y-%m-%d}] {hit.speaker}: {hit.text}"),
-        )
-        for hit in hits
-    ]
+    found, groups = [], set[tuple[str, int]]()
+    for hit in hits:
+        price = count(f"- {hit.speaker}: {hit.text}\n")
+        if (hit.session_id, hit.episode) not in groups:
+            groups.add((hit.session_id, hit.episode))
+            price += count(f"{hit.timestamp:%Y-%m-%d %H:%M}\n")
+        found.append((names.get(f"{hit.session_id}/{hit.place}", ""), price))
     result = Result(question, found, milliseconds=took)
     by_id = {hit.id: name for hit, (name, _) in zip(hits, found, strict=True)}
     context = await builder.build(question.text)

@@ -136,14 +136,17 @@ def _without_tags(offer: Offer) -> Offer:
         return offer
     return replace(
         offer,
-        pieces=tuple(replace(piece, text=without_tags(piece.text)) for piece in offer.pieces),
+        pieces=tuple(
+            replace(piece, text=without_tags(piece.text), heading=without_tags(piece.heading))
+            for piece in offer.pieces
+        ),
         intro=offer.intro and without_tags(offer.intro),
         join=offer.join and without_tags(offer.join),
     )
 
 
 def _texts(offer: Offer) -> Iterator[str]:
-    yield from (piece.text for piece in offer.pieces)
+    yield from (text for piece in offer.pieces for text in (piece.text, piece.heading))
     yield from (offer.intro or "", offer.join or "")
 
 
@@ -172,6 +175,11 @@ def _costs(materials: Materials, at: int, order: Sequence[int]) -> tuple[int, ..
         return (0, *accumulate(count.tokens(weight) for weight in weights))
     head, tail = _frame(materials.spec.recipe.layers[at], offer)
     frame, joint = count.weight(head) + count.weight(tail), count.weight(offer.join)
+    headings = set[str]()
+    for number, heading in enumerate(offer.pieces[n].heading for n in order):
+        if heading and heading not in headings:
+            headings.add(heading)
+            weights[number] += count.weight(heading) + joint
     sums = accumulate(weights, lambda total, weight: total + joint + weight)
     return (0, *(count.tokens(frame + total) for total in sums))
 
@@ -273,7 +281,7 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
     pieces = [piece for number, piece in enumerate(offer.pieces) if number in visible]
     if pieces and offer.join is not None:
         head, tail = _frame(layer, offer)
-        body = offer.join.join(piece.text for piece in pieces)
+        body = offer.join.join(_with_headings(pieces))
         text = head + (without_tags(body) if recipe.tagged else body) + tail
         origin = least_trusted(piece.origin for piece in pieces)
         parts = tuple(_part(piece, materials) for piece in pieces)
@@ -297,6 +305,16 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
         )
         for piece in pieces
     )
+
+
+def _with_headings(pieces: Sequence[Piece]) -> Iterator[str]:
+    """Yield the texts of pieces, each heading once above those that have it."""
+    before = ""
+    for piece in pieces:
+        if piece.heading and piece.heading != before:
+            yield piece.heading
+        before = piece.heading
+        yield piece.text
 
 
 def _part(piece: Piece, materials: Materials) -> Part:

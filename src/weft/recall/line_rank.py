@@ -192,6 +192,7 @@ class _Ranking:
             "answers": float(previous.asks) if previous else 0.0,
             "asks": float(bool(line.cues & Cue.QUESTION)),
             "names": _capitalized(line.cues),
+            "first_person": _first_person(line.cues),
         }
 
     def _by_words(self, line: Line) -> float:
@@ -267,6 +268,10 @@ def _nearness(days: int) -> float:
 
 def _capitalized(cues: int) -> float:
     return 0.5 * bool(cues & Cue.CAPITALIZED) + 0.5 * bool(cues & Cue.CAPITALIZED_TWICE)
+
+
+def _first_person(cues: int) -> float:
+    return 0.5 * bool(cues & Cue.FIRST_PERSON) + 0.5 * bool(cues & Cue.FIRST_PERSON_TWICE)
 
 
 def _bits(hits: int) -> Iterable[int]:

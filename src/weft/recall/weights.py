@@ -22,21 +22,22 @@ FIRST = {
 WEIGHTS = {
     "own": 2.5,
     "run": 3.5,
-    "before": 3.0,
+    "before": 2.5,
     "around": 1.0,
     "session": -2.0,
     "matches": 2.0,
-    "episode": 2.5,
+    "episode": 2.0,
     "best_near": 2.0,
     "speaker": 0.5,
-    "month": 4.0,
-    "day": 4.0,
-    "cue": 1.5,
+    "month": 3.0,
+    "day": 2.0,
+    "cue": 1.0,
     "length": 0.5,
     "length_before": -1.5,
     "answers": 1.0,
     "asks": -0.5,
-    "names": 1.0,
+    "names": 0.5,
+    "first_person": 0.5,
 }
 """Weights of the features that `line_rank` computes for the best lines of the first guess."""
 
@@ -46,6 +47,6 @@ GROUPS = {
     "episode": ("episode", "best_near"),
     "speaker": ("speaker",),
     "date": ("month", "day"),
-    "form": ("cue", "length", "asks", "names"),
+    "form": ("cue", "length", "asks", "names", "first_person"),
 }
 """What the features are for, as a search shows it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from weft.recall.fuse import excerpt
 from weft.sources.base import BuildRequest, Options, pieces
@@ -11,7 +12,8 @@ from weft.types.escape import one_line
 from weft.types.search import Recalled
 from weft.types.section import OUTSIDE, Offer, Origin, Stability, least_trusted
 
-_MOST_LINES = 40
+_MOST_LINES = 60
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,8 @@ class RecallOptions(Options):
     max_chars: int = 200
     """How much of a long line is shown: its beginning, or with `around` what stands around the words."""
     around: bool = False
-    time_format: str = "%Y-%m-%d %H:%M"
+    grouped: bool = False
+    """Whether the time stands once above the lines of a conversation, or before each line."""
     enough: float = 0.0
     """How relevant the best line must be, from 0 to 1; else nothing is recalled."""
     least: float = 0.0
@@ -54,14 +57,8 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         now=request.now,
     )
     lines = [_Shown(hit, _line(hit, request, options)) for hit in _relevant(hits, options)]
-    began: dict[tuple[str, int], float] = {}
-    for line in lines:
-        said = line.hit.timestamp.timestamp() if line.hit.timestamp else 0.0
-        group = (line.hit.session_id, line.hit.episode)
-        began[group] = min(said, began.get(group, said))
-    lines.sort(
-        key=lambda line: (began[line.hit.session_id, line.hit.episode], line.hit.session_id, line.hit.place)
-    )
+    began = _beginnings(lines)
+    lines.sort(key=lambda line: (began[_group(line.hit)], *_group(line.hit), line.hit.place))
     offered = pieces(
         [(line.text, f"{line.hit.speaker}: {one_line(line.hit.text[:200])[:40]}") for line in lines],
         why="recalled for this message",
@@ -71,11 +68,34 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
     )
     return Offer(
         pieces=tuple(
-            replace(piece, origin=least_trusted((line.hit.origin,)))
+            replace(
+                piece,
+                origin=least_trusted((line.hit.origin,)),
+                heading=_time(began[_group(line.hit)], request) if options.grouped else "",
+            )
             for piece, line in zip(offered, lines, strict=True)
         ),
         worth=tuple(line.hit.score for line in lines),
     )
+
+
+def _group(hit: Recalled) -> tuple[str, int]:
+    """Return what lines are grouped by: the stretch of a conversation without a pause."""
+    return hit.session_id, hit.episode
+
+
+def _beginnings(lines: Sequence[_Shown]) -> dict[tuple[str, int], datetime]:
+    """Return when the first line of each group was said."""
+    began: dict[tuple[str, int], datetime] = {}
+    for line in lines:
+        said = line.hit.timestamp or _LONG_AGO
+        group = _group(line.hit)
+        began[group] = min(said, began.get(group, said))
+    return began
+
+
+def _time(at: datetime | None, request: BuildRequest) -> str:
+    return f"{request.local(at):%Y-%m-%d %H:%M}" if at and at != _LONG_AGO else "some time ago"
 
 
 def _relevant(hits: Sequence[Recalled], options: RecallOptions) -> list[Recalled]:
@@ -96,8 +116,8 @@ def _relevant(hits: Sequence[Recalled], options: RecallOptions) -> list[Recalled
 
 
 def _line(hit: Recalled, request: BuildRequest, options: RecallOptions) -> str:
-    when = request.local(hit.timestamp).strftime(options.time_format) if hit.timestamp else "some time ago"
     text = hit.text[: options.max_chars]
     if options.around and len(hit.text) > options.max_chars:
         text = excerpt(request.message, hit.text, options.max_chars)
-    return f"- [{when}] {one_line(hit.speaker)}: {one_line(text)}"
+    when = "" if options.grouped else f"[{_time(hit.timestamp, request)}] "
+    return f"- {when}{one_line(hit.speaker)}: {one_line(text)}"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
+from functools import reduce
+from operator import or_
 
 from weft.types.search import Candidate
 
@@ -24,6 +26,9 @@ class Cue(IntFlag):
     CAPITALIZED = 32
     """A word with a capital letter inside a sentence: the name of somebody or something."""
     CAPITALIZED_TWICE = 64
+    FIRST_PERSON = 128
+    """The speaker speaks of themselves."""
+    FIRST_PERSON_TWICE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,50 +107,68 @@ class LineSearch:
     limit: int
 
 
-_MONTH = (
-    r"jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|février|enero|febrero|märz|mars|marzo|april|abril|avril|june?|juin|"
-    r"juni[o]?|july?|juillet|juli[o]?|august|agosto|août|sep(?:tember|tembre|tiembre)|o[ck]t(?:ober|obre|ubre)|"
-    r"nov(?:ember|embre|iembre)|de[cz](?:ember|iembre)|décembre"
-)
-_TIME = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|last|ago|next|weeks?|weekend|months?|years?|days?|recently|since|"
-    rf"(?:mon|tues|wednes|thurs|fri|satur|sun)day|morning|summer|winter|(?:19|20)\d\d|ayer|hoy|mañana|semanas?|"
-    rf"meses|mes|años?|días?|hace|gestern|heute|morgen|letzte\w*|vor|wochen?|monate?n?|jahre?n?|tage?n?|"
-    rf"hier|demain|semaines?|mois|ans?|années?|jours?|{_MONTH})\b|[年月日週周]|昨|明日|去年|先週|前天",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|couple|few|several|"
-    r"dozen|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|"
-    r"deux|trois|quatre|cinq|sept|huit|neuf|dix)\b|[一二三四五六七八九十两]",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(
-    r"\b(?:in|at|near|from|to|city|town|country|park|beach|home|place|visited|trip|moved|live|lake|street|store|"
-    r"shop|cafe|school|en|ciudad|pueblo|playa|casa|viaje|calle|nach|stadt|dorf|strand|haus|reise|straße|"
-    r"ville|plage|maison|voyage|rue|chez)\b|[在住去到市国町村区駅]|から|まで",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\b(?:because|since|so that|reason|why|cause|due|motivat\w*|inspir\w*|want(?:ed)? to|helps?|porque|"
-    r"para que|razón|weil|denn|damit|grund|parce|car|afin|raison)\b|因为|所以|ので|から|ため",
-    re.IGNORECASE,
-)
+_WORD = re.compile(r"[^\W_]+")
 _CAPITALIZED = re.compile(r"(?<=[a-zà-ÿ,;:] )[A-ZÀ-Þ][a-zà-ÿ]+")
 _LOOKED_AT = 4_096
-_PATTERNS = ((Cue.TIME, _TIME), (Cue.NUMBER, _NUMBER), (Cue.PLACE, _PLACE), (Cue.REASON, _REASON))
+_FIRST_PERSON = Cue.FIRST_PERSON.value
+_WORDS = {
+    Cue.TIME: """
+        yesterday today tonight tomorrow last ago next week weeks weekend month months year years day
+        days recently since monday tuesday wednesday thursday friday saturday sunday morning summer
+        winter jan january feb february march april may june july august september october november
+        december ayer hoy mañana semana semanas mes meses año años día días hace enero febrero marzo
+        abril mayo junio julio agosto septiembre octubre noviembre diciembre gestern heute morgen letzte
+        letzten letzter letztes vor woche wochen monat monate monaten jahr jahre jahren tag tage tagen
+        januar februar märz mai juni juli oktober dezember hier aujourd demain semaine semaines mois an
+        ans année années jour jours janvier février mars avril juin juillet août septembre octobre
+        novembre décembre
+    """,
+    Cue.NUMBER: """
+        one two three four five six seven eight nine ten eleven twelve once twice couple few several
+        dozen dos tres cuatro cinco seis siete ocho nueve diez zwei drei vier fünf sechs sieben acht
+        neun zehn deux trois quatre cinq sept huit neuf dix
+    """,
+    Cue.PLACE: """
+        in at near from to city town country park beach home place visited trip moved live lake street
+        store shop cafe school en ciudad pueblo playa casa viaje calle nach stadt dorf strand haus reise
+        straße ville plage maison voyage rue chez
+    """,
+    Cue.REASON: """
+        because since reason why cause due motivated motivates motivation inspired inspires inspiration
+        want wanted help helps porque razón weil denn damit grund parce car afin raison
+    """,
+    Cue.FIRST_PERSON: """
+        i me my mine we us our ours yo mí mi mis nosotros nuestro nuestra ich mich mir mein meine wir
+        uns unser unsere je j moi mon ma mes nous notre nos
+    """,
+}
+_CUES: dict[str, int] = {}
+for _cue, _words in _WORDS.items():
+    for _word in _words.split():
+        _CUES[_word] = _CUES.get(_word, 0) | _cue.value
+_SIGNS = (
+    (Cue.TIME, re.compile(r"\b(?:19|20)\d\d\b|[年月日週周昨]|明日|去年|前天")),
+    (Cue.NUMBER, re.compile(r"\d|[一二三四五六七八九十两]")),
+    (Cue.PLACE, re.compile(r"[在住去到市国町村区駅]|から|まで")),
+    (Cue.REASON, re.compile(r"因为|所以|ので|から|ため")),
+    (Cue.FIRST_PERSON, re.compile(r"[我私僕俺]")),
+)
+"""What has no spaces around it: digits, and words of Chinese and Japanese."""
 
 
 def cues_of(text: str) -> Cue:
     """Return what a text looks like, by its beginning."""
     text = text[:_LOOKED_AT]
-    cues = Cue.QUESTION if "?" in text or "？" in text else Cue(0)
-    for cue, pattern in _PATTERNS:
+    known = [_CUES[word] for word in _WORD.findall(text.lower()) if word in _CUES]
+    cues = Cue(reduce(or_, known, 0))
+    for cue, pattern in _SIGNS:
         if pattern.search(text):
             cues |= cue
+    if "?" in text or "？" in text:
+        cues |= Cue.QUESTION
     capitalized = len(_CAPITALIZED.findall(text))
     if capitalized:
-        cues |= Cue.CAPITALIZED
-    if capitalized > 1:
-        cues |= Cue.CAPITALIZED_TWICE
+        cues |= Cue.CAPITALIZED if capitalized == 1 else Cue.CAPITALIZED | Cue.CAPITALIZED_TWICE
+    if sum(one & _FIRST_PERSON > 0 for one in known) > 1:
+        cues |= Cue.FIRST_PERSON_TWICE
     return cues

@@ -103,6 +103,7 @@ class Piece:
     The defaults suit a text of which nothing is known: it is imported, and may differ in every turn. `id`
     names the piece within its layer from turn to turn: a fact's key, a block's id, a message's number. A
     piece without one is known by its text. `source` is set where a layer shows what another source offers.
+    `heading` is a line above pieces that are joined: it stands once above those in a row that have the same.
     """
 
     text: str
@@ -112,6 +113,7 @@ class Piece:
     stability: Stability = Stability.TURN
     origin: Origin = Origin.IMPORT
     source: str = ""
+    heading: str = ""
     parts: tuple[Part, ...] = ()
 
 
