@@ -25,7 +25,10 @@ from rich.progress import Progress
 
 import weft
 from timing import arguments, out, p50, p95, table, workplace
+from weft.compose import make_embedder
+from weft.config import Config, SearchSettings
 from weft.recall import weights
+from weft.recall.embed import Embedder
 from weft.tokens import count
 from weft.types.tokenize import STOP_WORDS, words
 
@@ -164,8 +167,11 @@ async def search(folder: Path, talks: Sequence[Talk], options: Any, progress: Pr
         path = folder / f"{number}-{time.monotonic_ns()}"
         path.mkdir()
         os.environ["WEFT_HOME"] = str(path)
-        async with await weft.open(path / "weft.db") as store:
+        async with await weft.open(path / "weft.db", embedder=_embedder(options.embedder)) as store:
             names = await _fill(store, group)
+            if store.meaning is not None:
+                async for _ in store.meaning.catch_up():
+                    pass
             newest = max(line.at for talk in group for line in talk.lines) + timedelta(days=1)
             builder = weft.ContextBuilder(recipe="weft").with_store(store).for_agent("weft")
             builder = builder.for_sender("app", "owner").at(newest)
@@ -174,6 +180,10 @@ async def search(folder: Path, talks: Sequence[Talk], options: Any, progress: Pr
                     result = await _ask(store, builder, question, names[at], newest)
                     results.append(result)
     return results
+
+
+def _embedder(name: str | None) -> Embedder | None:
+    return make_embedder(replace(Config(), search=SearchSettings(embedder=name)))
 
 
 async def _fill(store: weft.Store, talks: Sequence[Talk]) -> list[dict[str, str]]:
@@ -291,6 +301,7 @@ def main() -> None:
     )
     parser.add_argument("--split", action="store_true", help="cut turns into sentences, as in real chats")
     parser.add_argument("--one-store", action="store_true", help="all conversations in one person's store")
+    parser.add_argument("--embedder", metavar="NAME", help="wordllama or minilm; none by default")
     options = parser.parse_args()
     talks = read(options.path)
     if options.split:

@@ -37,6 +37,7 @@ was, before the error goes on."""
 LAZY_IMPORTS = {
     ("cli/environment.py", "refuse_inspection"): "ctypes",
     ("__init__.py", "_homes"): "pathlib",
+    ("compose.py", "_http_embedder"): "weft.recall.http_embed",
     ("models.py", "make_provider"): "weft.providers.http",
     ("channels/chat.py", "_editor"): "weft.channels",
     ("compose.py", "audit"): "weft.memory.audit",
@@ -51,6 +52,8 @@ LAZY_IMPORTS = {
     ("providers/local.py", "find_weights"): "importlib",
     ("providers/local.py", "_load"): "xllamacpp",
     ("spans.py", "_api"): "opentelemetry",
+    ("recall/minilm.py", "__init__"): "tokenizers",
+    ("recall/minilm.py", "_means"): "numpy",
     ("recall/wordllama.py", "_load"): "wordllama",
     ("tools/mcp_process.py", "_load"): "mcp",
 }

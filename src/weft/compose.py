@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Any, Self
 from zoneinfo import available_timezones
 
 from weft.config import Config, load_config
-from weft.errors import ProviderError, StoreError
+from weft.errors import ConfigError, ProviderError, StoreError
 from weft.gateway.assistant import Assistant
 from weft.gateway.channel import Channel, Server
 from weft.gateway.engine import Engine
 from weft.gateway.lazy_store import LazyStore
 from weft.memory.base import Store
 from weft.memory.store import MemoryStore
-from weft.models import choose_model, make_provider, model_named
+from weft.models import choose_model, find_vendor, make_provider, model_named
 from weft.plugins import make_plugin
 from weft.private_files import make_private_folder
-from weft.providers.access import read_secret
+from weft.providers.access import address_of, key_of, key_place, read_secret
 from weft.providers.base import Provider
 from weft.providers.choose import Choice
 from weft.providers.scripted import ScriptedProvider
 from weft.recall.conversation_recall import ConversationRecall
 from weft.recall.embed import Embedder
 from weft.recall.find import Finder
+from weft.recall.meaning import Meaning
+from weft.recall.minilm import MiniLmEmbedder
 from weft.recall.wordllama import WordLlamaEmbedder
 from weft.sources.catalogue import check_sources
 from weft.store.backend import Backend
@@ -163,7 +165,8 @@ class BackendStore:
 
     def __init__(self, backend: Backend, *, embedder: Embedder | None = None) -> None:
         self._backend = backend
-        self.finder = Finder(backend.search, backend.vectors, embedder)
+        self.meaning = None if embedder is None else Meaning(backend.vectors, embedder)
+        self.finder = Finder(backend.search, self.meaning)
         self.sessions, self.messages, self.turns = backend.sessions, backend.messages, backend.turns
         self.people, self.facts = backend.people, backend.facts
         self.instructions = backend.instructions
@@ -171,7 +174,7 @@ class BackendStore:
         self.mailbox, self.streams, self.auth = backend.mailbox, backend.streams, backend.auth
         self.activity, self.epochs = backend.activity, backend.epochs
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
-        self.recall = ConversationRecall(backend.lines)
+        self.recall = ConversationRecall(backend.lines, self.meaning)
         self.check, self.restore_export = backend.check, backend.restore_export
         self.check_file = backend.check_file
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
@@ -294,13 +297,37 @@ def builtin_tools(store: Store, recipe: Recipe, *, config: Config) -> list[Tool]
     return [tool for kind in wanted for tool in makers[kind]()]
 
 
-def make_embedder(config: Config) -> Embedder | None:
-    """Make the embedder of the settings, if one is set: our own, or a plugin by its name."""
-    name = config.search.embedder
-    if name in (None, "wordllama"):
-        return WordLlamaEmbedder() if name else None
-    embedder: Embedder = make_plugin("embedders", name or "", config.plugins)
+def make_embedder(config: Config, environ: Mapping[str, str] = os.environ) -> Embedder | None:
+    """Make the embedder of the settings, if one is set: our own, one behind an address, or a plugin.
+
+    Raises:
+        ConfigError: it is not installed, or lacks its model.
+    """
+    settings = config.search
+    if settings.embedder is None:
+        return None
+    if settings.embedder == "wordllama":
+        return WordLlamaEmbedder()
+    if settings.embedder == "minilm":
+        return MiniLmEmbedder()
+    if settings.embedder in ("ollama", "openai"):
+        return _http_embedder(settings.embedder, config, environ)
+    embedder: Embedder = make_plugin("embedders", settings.embedder, config.plugins)
     return embedder
+
+
+def _http_embedder(name: str, config: Config, environ: Mapping[str, str]) -> Embedder:
+    from weft.recall.http_embed import HttpEmbedder  # noqa: PLC0415 - most runs on one machine need no HTTP
+
+    model, vendor = config.search.model, find_vendor(name, config)
+    if model is None or vendor is None:
+        raise ConfigError(
+            f"The embedder {name} needs a model: set `search.model`, or run `weft recall setup {name}`."
+        )
+    keys = config.keys
+    key = key_of(vendor, keys, environ) if key_place(vendor, keys, environ) else ""
+    url = config.search.url or address_of(vendor, environ)
+    return HttpEmbedder(kind=name, url=url, model=model, key=key)
 
 
 def make_builder(config: Config, context: ContextConfig | None = None) -> ContextBuilder:

@@ -206,9 +206,14 @@ class ScriptedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """How searches look: by words alone, or with an embedder by meaning too."""
+    """How searches and recall look: by words alone, or with an embedder by meaning too.
+
+    The embedders `ollama` and `openai` need a model; `url` is where the server is, if not at its usual place.
+    """
 
     embedder: str | None = None
+    model: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,7 +87,7 @@ def test_only_what_is_derived_secret_or_local_is_not_exported() -> None:
         "auth_codes": "secret",
         "items": "derived",
         "items_fts": "derived",
-        "embedder": "derived",
+        "embedders": "derived",
         "vectors": "derived",
         "vector_signs": "derived",
         "migrations": "local",

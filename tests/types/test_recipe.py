@@ -146,8 +146,8 @@ def test_a_folder_or_bytes_in_place_of_a_recipe_are_a_configuration_error(tmp_pa
         (
             "limit = 5",
             'mode = "full"',
-            "small.toml.layers[0] (recall) has an unknown key 'mode': known are around, enough, grouped, keep, "
-            "least, limit, max_chars, ",
+            "small.toml.layers[0] (recall) has an unknown key 'mode': known are around, enough, grouped, "
+            "keep, least, limit, max_chars, ",
         ),
         (
             "limit = 5",

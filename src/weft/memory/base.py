@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from weft.memory.store import MemoryStore
 from weft.recall.find import Finder
+from weft.recall.meaning import Meaning
 from weft.store.backend import Lasting
 from weft.store.base import Recall
 
@@ -18,6 +19,7 @@ class Store(Lasting, Protocol):
 
     memory: MemoryStore
     finder: Finder
+    meaning: Meaning | None
 
     @property
     def recall(self) -> Recall: ...

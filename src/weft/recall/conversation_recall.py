@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from weft.recall.line_rank import rank
-from weft.recall.question import Question, read_question
+from weft.recall.meaning import Meaning
+from weft.recall.question import Question, has_words, read_question
 from weft.spans import begin
 from weft.store.base import LineIndex, Scope
 from weft.types.escape import without_fenced
@@ -25,8 +27,8 @@ _TOLD_LATER = timedelta(days=14)
 class ConversationRecall:
     """Recall over a store: the store finds candidates, and the best of them are chosen here."""
 
-    def __init__(self, index: LineIndex) -> None:
-        self._index = index
+    def __init__(self, index: LineIndex, meaning: Meaning | None = None) -> None:
+        self._index, self._meaning = index, meaning
 
     async def recall(
         self,
@@ -39,9 +41,13 @@ class ConversationRecall:
         now: datetime | None = None,
     ) -> Sequence[Recalled]:
         scope = Scope(owner=sender, without_session=session_id, view_from=view_from)
-        search = _Search(query, now or datetime.now(UTC), limit)
+        asked = _Search(query, now or datetime.now(UTC), limit)
         with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
-            hits = await self._index.search(LineSearch(ask=search.ask, rank=search.rank, limit=limit), scope)
+            search = LineSearch(ask=asked.ask, rank=asked.rank, limit=limit)
+            if self._meaning is not None and has_words(query):
+                vector = await self._meaning.vector_of(query)
+                search = replace(search, embedder=self._meaning.embedder, vector=vector)
+            hits = await self._index.search(search, scope)
             span.set({"gen_ai.memory.record.count": len(hits)})
             return [_recalled(hit, hit.text) for hit in hits if hit.text is not None]
 

@@ -15,7 +15,8 @@ LONGEST = 4000
 class Embedder(Protocol):
     """A model that gives each text a vector; texts of like meaning get vectors of like direction.
 
-    `name` stands for the model and its settings: vectors of different names are never compared.
+    `name` stands for the model and its settings: vectors of different names are never compared. `dimensions`
+    may be 0 until it has embedded something.
     """
 
     @property
@@ -33,15 +34,16 @@ async def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     Raises:
         StoreError: the embedder did not return a vector for each text.
     """
-    if embedder.dimensions % 8:
+    vectors = await embedder.embed([text[:LONGEST] for text in texts])
+    dimensions = embedder.dimensions
+    if dimensions % 8:
         raise StoreError(
-            f"The embedder {embedder.name!r} gives vectors of {embedder.dimensions} numbers: the store takes "
+            f"The embedder {embedder.name!r} gives vectors of {dimensions} numbers: the store takes "
             "multiples of 8, so pad them with zeros."
         )
-    vectors = await embedder.embed([text[:LONGEST] for text in texts])
-    if len(vectors) != len(texts) or any(len(vector) != embedder.dimensions for vector in vectors):
+    if len(vectors) != len(texts) or any(len(vector) != dimensions for vector in vectors):
         raise StoreError(
-            f"The embedder {embedder.name!r} did not give a vector of {embedder.dimensions} numbers for each "
+            f"The embedder {embedder.name!r} did not give a vector of {dimensions} numbers for each "
             "text: choose another one."
         )
-    return [struct.pack(f"<{embedder.dimensions}f", *vector) for vector in vectors]
+    return [struct.pack(f"<{dimensions}f", *vector) for vector in vectors]

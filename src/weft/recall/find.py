@@ -8,26 +8,24 @@ from dataclasses import replace
 
 from weft.errors import StoreError
 from weft.offload import offloaded
-from weft.recall.embed import Embedder, packed
 from weft.recall.fuse import ranked
+from weft.recall.meaning import Meaning
 from weft.spans import begin
-from weft.store.base import Scope, SearchIndex, VectorIndex
+from weft.store.base import Scope, SearchIndex
 from weft.types.search import Candidate, MemorySearchResult, SearchMode, SearchOptions
 
 _log = logging.getLogger(__name__)
-_BATCH = 256
 _WIDER = 4
 """How many candidates of each kind are ranked for each hit that is wanted."""
+_EMBEDDED_FIRST = 64
+"""How many new texts a search embeds before it looks. More of them are embedded in the background."""
 
 
 class Finder:
     """A search over a store: the store finds candidates, and `fuse` ranks them."""
 
-    def __init__(
-        self, index: SearchIndex, vectors: VectorIndex | None = None, embedder: Embedder | None = None
-    ) -> None:
-        self._index = index
-        self._meaning = None if vectors is None or embedder is None else (vectors, embedder)
+    def __init__(self, index: SearchIndex, meaning: Meaning | None = None) -> None:
+        self._index, self._meaning = index, meaning
 
     async def search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
         """Return the best hits in a scope, best first. Each hit names the mode of the search.
@@ -49,13 +47,9 @@ class Finder:
             limit = options.limit if mode == SearchMode.FTS else options.limit * _WIDER
             candidates = list(await self._index.candidates(query, scope, sources=sources, limit=limit))
         if mode != SearchMode.FTS and self._meaning is not None:
-            candidates = await _with_meaning(*self._meaning, query, scope, options, candidates)
+            candidates = await _with_meaning(self._meaning, query, scope, options, candidates)
         size = sum(len(candidate.content) for candidate in candidates)
         return await offloaded(size, ranked, query, candidates, options.limit, mode)
-
-    async def catch_up(self) -> int:
-        """Embed every text that has no vector yet. Returns their number."""
-        return 0 if self._meaning is None else await _embed_missing(*self._meaning)
 
     def _mode(self, mode: SearchMode) -> SearchMode:
         """Return the mode in which a search can be done here."""
@@ -68,29 +62,23 @@ class Finder:
         return SearchMode.FTS
 
 
-async def _embed_missing(vectors: VectorIndex, embedder: Embedder) -> int:
-    count = 0
-    while missing := await vectors.list_missing(embedder.name, _BATCH):
-        embedded = await packed(embedder, [text for _, text in missing])
-        items = [item for item, _ in missing]
-        await vectors.save(embedder.name, list(zip(items, embedded, strict=True)))
-        count += len(missing)
-    return count
-
-
 async def _with_meaning(
-    vectors: VectorIndex,
-    embedder: Embedder,
+    meaning: Meaning,
     query: str,
     scope: Scope,
     options: SearchOptions,
     by_words: Sequence[Candidate],
 ) -> list[Candidate]:
     """Return the candidates by words and those near in meaning, each once, with both scores."""
-    await _embed_missing(vectors, embedder)
-    (vector,) = await packed(embedder, [query])
-    near = await vectors.nearest(
-        vector, scope, sources=options.content_types, limit=options.limit * _WIDER, also=by_words
+    async for _ in meaning.catch_up(_EMBEDDED_FIRST):
+        pass
+    near = await meaning.vectors.nearest(
+        meaning.embedder,
+        await meaning.vector_of(query),
+        scope,
+        sources=options.content_types,
+        limit=options.limit * _WIDER,
+        also=by_words,
     )
     words = {(candidate.source, candidate.id): candidate.words for candidate in by_words}
     both = [replace(one, words=words.pop((one.source, one.id), 0.0)) for one in near]

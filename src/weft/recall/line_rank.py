@@ -26,6 +26,8 @@ _MOST_MATCHES = 5
 _NEIGHBOR_SHARE, _DATE_SHARE, _NAMED_SHARE, _TELLING = 0.4, 0.6, 0.2, 0.75
 """What neighbors, the date, and the name of somebody who speaks here add to relevance, and how rare a word is
 that alone makes a line relevant."""
+_UNRELATED, _ALIKE = 0.35, 0.75
+"""How near the meanings are of a line that has nothing to do with a question, and of one that answers it."""
 
 Features = Mapping[str, float]
 
@@ -48,6 +50,7 @@ class _Episode:
     counts: dict[int, int] = field(default_factory=dict)
     score: float = 0.0
     best: float = 0.0
+    meaning: float = 0.0
 
 
 def rank(question: Question, candidates: LineCandidates, limit: int) -> list[RankedLine]:
@@ -88,6 +91,8 @@ class _Ranking:
         )
         self._runs: dict[tuple[str, int, int], _Run] = {}
         self._episodes: dict[tuple[str, int], _Episode] = {}
+        known = [line.meaning for line in self._lines if line.meaning is not None]
+        self._usual_meaning = sum(known) / len(known) if known else 0.0
         for line in self._lines:
             self._add(line)
         self._score_episodes()
@@ -107,6 +112,7 @@ class _Ranking:
         episode = self._episodes.setdefault((line.session_id, line.episode), _Episode())
         episode.hits |= line.hits
         episode.words += line.words
+        episode.meaning = max(episode.meaning, self._meaning(line))
         for bit in _bits(line.hits):
             episode.counts[bit] = episode.counts.get(bit, 0) + 1
 
@@ -141,7 +147,8 @@ class _Ranking:
         mass /= _TELLING * self._rarest
         dated = max(*self._dates(line.at), self._speaks_of(line)) if self._question.spans else 0.0
         named = _NAMED_SHARE if self._question.speakers and words else 0.0
-        return min(1.0, max(words * min(1.0, mass) + named, _DATE_SHARE * dated))
+        alike = ((line.meaning or 0.0) - _UNRELATED) / (_ALIKE - _UNRELATED)
+        return min(1.0, max(words * min(1.0, mass) + named, _DATE_SHARE * dated, alike))
 
     def _guesses(self) -> list[float]:
         """Return the first guess for every line; it also tells the best one of each episode."""
@@ -161,6 +168,7 @@ class _Ranking:
                 + FIRST["speaker"] * self._speaker(line)
                 + FIRST["month"] * max(self._dates(line.at))
                 + FIRST["episode"] * episode.score
+                + FIRST["meaning"] * self._meaning(line)
             )
             episode.best = max(episode.best, guess)
             guesses.append(guess)
@@ -193,7 +201,13 @@ class _Ranking:
             "asks": float(bool(line.cues & Cue.QUESTION)),
             "names": _capitalized(line.cues),
             "first_person": _first_person(line.cues),
+            "meaning": self._meaning(line),
+            "meaning_near": episode.meaning,
         }
+
+    def _meaning(self, line: Line) -> float:
+        """Return how near a line's meaning is; one that is not embedded yet counts as the usual line."""
+        return self._usual_meaning if line.meaning is None else line.meaning
 
     def _by_words(self, line: Line) -> float:
         if not line.hits:

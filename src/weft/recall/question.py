@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -93,9 +93,7 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
             names |= dict.fromkeys(words(word))
         else:
             significant |= dict.fromkeys(words(word))
-    telling = [word for word in significant if word not in STOP_WORDS and word not in _EMPTY_WORDS]
-    if all(word in _SMALL_TALK for word in telling):
-        telling = []
+    telling = _telling(significant)
     answer = Cue(0)
     for cue, pattern in _LOOKS_LIKE:
         if pattern.search(part):
@@ -103,6 +101,17 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
     return Question(
         words=tuple(telling), names=tuple(names), speakers=frozenset(named), spans=spans, answer=answer
     )
+
+
+def has_words(query: str) -> bool:
+    """Check whether a query says anything but a greeting."""
+    return bool(_telling(words(query_part(query))))
+
+
+def _telling(said: Iterable[str]) -> list[str]:
+    """Return the words that tell something. A message of greetings and thanks has none."""
+    telling = [word for word in said if word not in STOP_WORDS and word not in _EMPTY_WORDS]
+    return [] if all(word in _SMALL_TALK for word in telling) else telling
 
 
 def _speaker(word: str, speakers: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ FIRST = {
     "speaker": 0.15,
     "month": 0.3,
     "episode": 0.2,
+    "meaning": 0.8,
 }
 """Weights of the first guess, which chooses the lines that are looked at closely."""
 
@@ -38,6 +39,8 @@ WEIGHTS = {
     "asks": -0.5,
     "names": 0.5,
     "first_person": 0.5,
+    "meaning": 5.0,
+    "meaning_near": 3.5,
 }
 """Weights of the features that `line_rank` computes for the best lines of the first guess."""
 
@@ -47,6 +50,7 @@ GROUPS = {
     "episode": ("episode", "best_near"),
     "speaker": ("speaker",),
     "date": ("month", "day"),
+    "similarity": ("meaning", "meaning_near"),
     "form": ("cue", "length", "asks", "names", "first_person"),
 }
 """What the features are for, as a search shows it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
@@ -34,7 +35,12 @@ class WordLlamaEmbedder:
 
 def _load() -> Any:
     """Load the model from the weights inside the package; nothing is downloaded."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     import wordllama  # noqa: PLC0415 - half a second, and most runs do not need it
 
+    # The package turns on logging for the whole program when it is imported: take that back.
+    root.handlers[:] = handlers
+    root.setLevel(level)
     folder = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

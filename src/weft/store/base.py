@@ -367,16 +367,23 @@ class LineIndex(Protocol):
 
 
 class VectorIndex(Protocol):
-    """Finds candidates by their meaning. A vector is 32-bit floats, which an embedder computed."""
+    """Finds candidates by their meaning. A vector is 32-bit floats, which the named embedder computed."""
 
     async def list_missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]:
-        """Return texts that have no vector of this embedder yet. Vectors of another embedder are deleted."""
+        """Return texts that have no vector of this embedder yet, newest first.
+
+        From then on it is the one in use. Vectors of another one stay until they are replaced.
+        """
+
+    async def count_missing(self, embedder: str) -> int:
+        """Return how many texts have no vector of this embedder yet."""
 
     async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
 
     async def nearest(
         self,
+        embedder: str,
         vector: bytes,
         scope: Scope,
         *,

@@ -53,6 +53,8 @@ class Line:
     cues: int
     first_day: int = 0
     last_day: int = 0
+    meaning: float | None = None
+    """How near its meaning is to that of the query, at most 1. None without an embedder, or not yet known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +102,16 @@ class RankedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineSearch:
-    """A search for lines: what to ask, once the names of the speakers are known, and how to rank."""
+    """A search for lines: what to ask, once the names of the speakers are known, and how to rank.
+
+    With an embedder, `vector` is that of the query.
+    """
 
     ask: Callable[[Sequence[str]], LineQuery]
     rank: Callable[[LineCandidates], Sequence[RankedLine]]
     limit: int
+    embedder: str = ""
+    vector: bytes = b""
 
 
 _WORD = re.compile(r"[^\W_]+")

@@ -95,7 +95,9 @@ def index_text(
 
     A line of a conversation that is indexed again keeps its place.
     """
-    place = place or _known_place(db, what)
+    if place is None:
+        place = _known_place(db, what)
+        forget_vectors(db, owner[2], place[1])
     unindex(db, what)
     indexed = indexable(without_purged(db, text))
     line = _line_columns(db, indexed, text, at) if place[0] else _NO_LINE
@@ -145,6 +147,16 @@ def stems(db: apsw.Connection, text: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _stop_stems(db: apsw.Connection) -> frozenset[str]:
     return frozenset(stems(db, " ".join(STOP_WORDS)))
+
+
+def forget_vectors(db: apsw.Connection, session_id: str, run: int) -> None:
+    """Delete the vectors that have lines of a run in them, so that they are computed again."""
+    if not run:
+        return
+    lines = "select id from items where session_id = ?1 and run between ?2 and ?2 + 1 and place > 0"
+    for table in ("vectors", "vector_signs"):
+        db.execute(f"delete from {table} where item_id in ({lines})", (session_id, run))
+    db.execute(f"update items set embedded = 0 where id in ({lines})", (session_id, run))
 
 
 def unindex(db: apsw.Connection, what: tuple[str, str]) -> None:

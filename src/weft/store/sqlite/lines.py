@@ -19,11 +19,12 @@ from weft.store.sqlite.database import Repository
 from weft.store.sqlite.index import indexable, scope_word, stems
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.search import ITEM, MAY_FIND, scope_values
+from weft.store.sqlite.vectors import SIGNS_NEAR, near_values, version_of
 from weft.types.line import Line, LineCandidates, LineQuery, LineSearch, RankedLine
 from weft.types.search import Candidate, SearchContentType
 
 _MOST_TERMS = 48
-_MATCHES, _MATCHES_BY_TIME, _NEWEST = 250, 60, 60
+_MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 250, 60, 60, 200
 _MOST_LOOKED_AT = 30_000
 """How many matches of words are compared at most; more common words only find their newest lines."""
 _AROUND = 6
@@ -53,12 +54,18 @@ _PLACES = f"""
 _BY_TIME = """
     select id from items where sender = ? and place > 0 and at between ? and ? order by at limit ?
 """
-_LINES = """
-    select items.id, items.session_id, place, run, episode, speaker, at, terms, words, chars, cues, first_day,
-        last_day
-    from json_each(?) as near
+_COLUMNS = """
+    items.id, items.session_id, place, run, episode, speaker, at, terms, words, chars, cues, first_day,
+    last_day
+"""
+_NEAR_LINES = """
+    json_each(:ranges) as near
     join items on items.session_id = near.value ->> 0 and place between near.value ->> 1 and near.value ->> 2
-    where place > 0
+"""
+_LINES = f"select {_COLUMNS} from {_NEAR_LINES} where place > 0"
+_LINES_BY_MEANING = f"""
+    select {_COLUMNS}, 1.0 - vec_distance_cosine(vectors.vector, :vector) from {_NEAR_LINES}
+    left join vectors on vectors.item_id = items.id and vectors.version = :version where place > 0
 """
 _TEXTS = f"select {ITEM} from json_each(?) as hit cross join items on items.id = hit.value order by hit.key"
 _SHOWABLE = f"select items.id from json_each(:ids) as hit join items on items.id = hit.value where {MAY_FIND}"
@@ -77,12 +84,16 @@ def _search(db: apsw.Connection, search: LineSearch, scope: Scope) -> list[Ranke
     terms = _terms(db, query.words)
     known = {term: count for term, count in terms.items() if count}
     matches = _matches(db, known, owners, scope, values) | _by_time(db, query, owners)
+    version = version_of(db, search.embedder) if search.vector else 0
+    if version:
+        matches |= _by_meaning(db, search, scope, version)
     if query.names:
         matches |= _matches(db, _terms(db, query.names), owners, scope, values)
     if not matches:
         return []
     places = db.execute(_PLACES, {**values, "ids": json.dumps(list(matches))}).fetchall()
-    candidates = replace(_with_neighbors(db, places, known), unknown=len(terms) - len(known))
+    near = {"version": version, "vector": search.vector}
+    candidates = replace(_with_neighbors(db, places, known, near), unknown=len(terms) - len(known))
     return _with_texts(db, search.rank(candidates), values, search.limit)
 
 
@@ -140,13 +151,25 @@ def _by_time(db: apsw.Connection, query: LineQuery, owners: Sequence[str]) -> se
     return ids
 
 
-def _with_neighbors(db: apsw.Connection, places: Sequence[Any], terms: dict[str, int]) -> LineCandidates:
-    """Read the lines at places and around them, each with the terms of the query that it has."""
+def _by_meaning(db: apsw.Connection, search: LineSearch, scope: Scope, version: int) -> set[int]:
+    """Return the lines whose meaning is nearest, as far as their signs tell."""
+    values = near_values(db, scope, (SearchContentType.MESSAGES,), vector=search.vector, limit=1)
+    return {int(row[0]) for row in db.execute(SIGNS_NEAR, {**values, "version": version, "looks": _NEAR})}
+
+
+def _with_neighbors(
+    db: apsw.Connection, places: Sequence[Any], terms: dict[str, int], near: dict[str, Any]
+) -> LineCandidates:
+    """Read the lines at places and around them, each with the terms of the query that it has.
+
+    With an embedder, `near` has its version and the vector of the query.
+    """
     ranges = list(_ranges(places))
     bits = {term: 1 << at for at, term in enumerate(terms)}
     wanted, lines, words = bits.keys(), list[Line](), 0
+    statement = _LINES_BY_MEANING if near["version"] else _LINES
     for item, session, place, run, episode, speaker, at, text, *numbers in db.execute(
-        _LINES, (json.dumps(ranges),)
+        statement, {"ranges": json.dumps(ranges), **near}
     ):
         hits = sum(bits[term] for term in wanted & set(str(text).split()))
         lines.append(Line(item, session, place, run, episode, speaker, at, hits, *numbers))

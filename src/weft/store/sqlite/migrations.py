@@ -177,18 +177,41 @@ _LINES_007 = (
     *(f"{name} integer not null default 0" for name in ("words", "chars", "cues", "first_day", "last_day")),
 )
 _INDEXES_007 = """
+    drop index items_not_embedded;
+    create index items_by_embedded on items(embedded, id);
     create index items_in_session on items(session_id, place) where place > 0;
     create index items_by_speaker on items(sender, speaker) where speaker <> '';
     create index items_by_time on items(sender, at) where place > 0;
 """
 
 
+_VECTORS_007 = """
+    drop table embedder;
+    drop table vectors;
+    drop table vector_signs;
+    create table embedders(version integer primary key, name text not null) strict;
+    create table vectors(
+        item_id integer primary key references items(id) on delete cascade, version integer not null,
+        vector blob not null
+    ) strict;
+    create table vector_signs(
+        item_id integer primary key references items(id) on delete cascade, version integer not null,
+        source text not null, agent integer not null, sender integer not null, session integer not null,
+        signs blob not null
+    ) strict;
+"""
+
+
 def m007_lines(db: apsw.Connection) -> None:
-    """Add who said a message, and what recall ranks lines by."""
+    """Add who said a message, what recall ranks lines by, and the embedder of each vector.
+
+    Vectors are computed again: that of a line now has the lines before it.
+    """
     db.execute("alter table messages add column name text not null default ''")
     for column in _LINES_007:
         db.execute(f"alter table items add column {column}")
     db.execute(_INDEXES_007)
+    db.execute(_VECTORS_007)
 
 
 STEPS: tuple[Step, ...] = (

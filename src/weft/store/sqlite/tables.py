@@ -287,7 +287,7 @@ TABLES: tuple[Table, ...] = (
         *integers("words", "chars", "cues", "first_day", "last_day", sql="integer not null default 0"),
         constraints=("unique (source, ref)",),
         indexes=(
-            "create index items_not_embedded on items(id) where embedded = 0",
+            "create index items_by_embedded on items(embedded, id)",
             "create index items_in_session on items(session_id, place) where place > 0",
             "create index items_by_speaker on items(sender, speaker) where speaker <> ''",
             "create index items_by_time on items(sender, at) where place > 0",
@@ -301,16 +301,25 @@ TABLES: tuple[Table, ...] = (
         "tokenize = \"porter unicode61 remove_diacritics 2\", prefix = '3')",
         left_out="derived",
     ),
-    table("embedder", *names("name", sql="text primary key"), left_out="derived"),
+    # Each embedder that was ever used has a number; the highest is that of the one in use. A vector is of the
+    # embedder `version`, and stays until the one in use has made a new one.
+    table(
+        "embedders",
+        *integers("version", sql="integer primary key"),
+        *names("name"),
+        left_out="derived",
+    ),
     table(
         "vectors",
         *integers("item_id", sql="integer primary key references items(id) on delete cascade"),
+        *integers("version"),
         Column("vector", "blob not null", Holds.INDEX),
         left_out="derived",
     ),
     table(
         "vector_signs",
         *integers("item_id", sql="integer primary key references items(id) on delete cascade"),
+        *integers("version"),
         *names("source"),
         *integers("agent", "sender", "session"),
         Column("signs", "blob not null", Holds.INDEX),
