@@ -9,6 +9,7 @@ from _pytest.mark.structures import ParameterSet
 
 import weft
 from diaries import DIARIES, builder, item_count, recalled, save, tagged
+from epoch_chaos import Model, small
 
 LANGUAGES = sorted(DIARIES)
 MEANING = "no word in common but its plural or its family"
@@ -299,3 +300,71 @@ async def test_what_was_said_often_is_shown_once(store: weft.Store, language: st
     context = await builder(store).build(OF_FLATS[language])
 
     assert len([row for row in recalled(context) if line.text in row]) == 1
+
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        pytest.param(3, id="3 lines"),
+        pytest.param(
+            500,
+            id="500 lines",
+            marks=pytest.mark.xfail(
+                strict=True, reason="the neighbors of a match rank above it and fill the list"
+            ),
+        ),
+    ],
+)
+async def test_a_subject_within_a_run_is_shown_however_long_the_run_is(
+    store: weft.Store, length: int
+) -> None:
+    start = tagged("en", "cat")
+    texts = [f"step {number} of the stairs" for number in range(length)]
+    texts[::50] = [f"the zeppelin drifts over bridge {number}" for number in range(len(texts[::50]))]
+    run = [
+        replace(start, conversation=101, timestamp=start.timestamp + timedelta(seconds=number), text=text)
+        for number, text in enumerate(texts)
+    ]
+    await save(store, [*DIARIES["en"], *run])
+
+    context = await builder(store).build("What about the zeppelin?")
+
+    assert any("zeppelin" in row for row in recalled(context))
+
+
+def _long_talk() -> list[weft.Message]:
+    start = tagged("en", "easter").timestamp
+    texts = ["The zeppelin leaves from Basel at nine."]
+    texts += [
+        f"Plant {number} grows slowly. " + "It likes the shade of the wall. " * 20 for number in range(80)
+    ]
+    return [
+        weft.Message(role="user", content=text, timestamp=start + timedelta(minutes=number))
+        for number, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.xfail(strict=True, reason="only what was folded in an earlier turn counts as out of view")
+async def test_what_fell_out_of_the_window_is_recalled_in_the_request_that_leaves_it_out(
+    store: weft.Store,
+) -> None:
+    session = await store.sessions.new("app", "c1", "owner", agent_id="weft")
+    await store.messages.append(session.id, *_long_talk())
+
+    tight = builder(store).with_session(session.id).with_model_info(weft.ModelInfo(max_tokens=8_000))
+    context = await tight.build("When does the zeppelin leave?")
+
+    assert "zeppelin leaves from Basel" in context.to_prompt_string()
+    assert any("zeppelin" in row for row in recalled(context))
+
+
+async def test_what_was_folded_is_recalled_in_the_same_conversation() -> None:
+    model = Model(info=small(6_000))
+    app = await weft.connect(provider=model)
+    for message in _long_talk()[:31]:
+        await app.ask(message.content, session="chat")
+        await app.folds.settle()
+    await app.ask("When does the zeppelin leave?", session="chat")
+    await app.close()
+
+    assert any("zeppelin leaves from Basel" in row for row in recalled(model.requests[-1]))
