@@ -73,9 +73,15 @@ def builder(store: weft.Store, sender: str = "owner") -> weft.ContextBuilder:
 
 
 def recalled(context: weft.Context) -> list[str]:
-    """Return the lines that the context shows as recalled, without the marks around them."""
-    texts = [section.text for section in context.sections if section.source == "recall"]
-    return [row.removeprefix("- ") for text in texts for row in text.splitlines() if row.startswith("- ")]
+    """Return the lines that the context shows as recalled, each with the day that stands above it."""
+    rows, time = list[str](), ""
+    for section in context.sections:
+        for row in section.text.splitlines() if section.source == "recall" else ():
+            if row.startswith("- "):
+                rows.append(f"[{time}] {row.removeprefix('- ')}")
+            else:
+                time = row[:10]
+    return rows
 
 
 def item_count(context: weft.Context) -> int:
