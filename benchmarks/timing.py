@@ -9,8 +9,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,15 @@ def workplace() -> Iterator[tuple[Path, Progress]]:
         Progress(console=_err, transient=True, disable=not _err.is_terminal) as progress,
     ):
         yield Path(folder), progress
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Return the version of each package that is installed."""
+    installed: dict[str, str] = {}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            installed[package] = metadata.version(package)
+    return installed
 
 
 def table(*titles: str) -> Table:
