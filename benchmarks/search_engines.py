@@ -226,13 +226,29 @@ class Bm25s(Engine):
         return disk_bytes(self._folder)
 
 
+def load_bm25s(texts: Sequence[str], *, stopwords: str, limit: int) -> Callable[[str], list[int]]:
+    """Index texts with bm25s in memory, and return a search for their places."""
+    package, stemmer = import_module("bm25s"), import_module("Stemmer").Stemmer("english")
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    options: dict[str, Any] = {"stopwords": stopwords, "stemmer": stemmer, "show_progress": False}
+    retriever = package.BM25()
+    retriever.index(package.tokenize(list(texts), **options), show_progress=False)
+
+    def search(query: str) -> list[int]:
+        most = min(limit, len(texts))
+        hits, _ = retriever.retrieve(package.tokenize([query], **options), k=most, show_progress=False)
+        return [int(at) for at in hits[0]]
+
+    return search
+
+
 # --- by meaning
 
 
 def load_wordllama() -> Callable[[Sequence[str]], Any]:
     """Load the embedder that Weft uses, from the weights inside its package."""
     package = import_module("wordllama")
-    model = package.WordLlama.load(cache_dir=Path(package.__file__).parent, disable_download=True)
+    model = package.WordLlama.load(cache_dir=Path(str(package.__file__)).parent, disable_download=True)
     return lambda texts: model.embed(list(texts))
 
 

@@ -53,8 +53,8 @@ class Validity:
 class TrimRow:
     """One library at one size: medians, and the slowest call of all.
 
-    `load_ms` is storing the history; a list is not stored.
-    The counts are of all checked results: those that were valid, and those in which one thing held.
+    `load_ms` is storing the history; a list is not stored. The counts are of all checked
+    results: those that were valid, and those in which one thing held.
     """
 
     name: str
