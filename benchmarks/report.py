@@ -57,8 +57,8 @@ def write_page(folder: Path) -> Page:
     page.lines += ["# Benchmarks", ""]
     page.text(
         "`make bench` measures all of this in one run and writes this page. What is compared has the same "
-        "work on the same machine in the same minutes, and takes turns. The ratios last; the times are those of "
-        f"this machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
+        "work on the same machine in the same minutes, and takes turns. The ratios last; the times are those "
+        f"of this machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
         f"{platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}. Other work ran on it at the same time.",
         "Versions: " + ", ".join(f"{name} {version}" for name, version in versions(*_PACKAGES).items()) + ".",
     )

@@ -15,10 +15,10 @@ def trim_section(page: Page, data: dict[str, Any]) -> None:
     page.heading(
         "History trimming",
         f"A history with tool calls is cut to {data['budget']:,} tokens, for the next question. All count "
-        "with the same o200k vocabulary. *First* is a history that was never counted; for a database, a file that "
-        "was just opened. *Next turn* is one exchange later; for a database it includes storing the exchange "
-        "durably. *Valid* is the share of results in which each tool call has its results, the first message "
-        "is the user's and the budget holds.",
+        "with the same o200k vocabulary. *First* is a history that was never counted; for a database, a file "
+        "that was just opened. *Next turn* is one exchange later; for a database it includes storing the "
+        "exchange durably. *Valid* is the share of results in which each tool call has its results, the "
+        "first message is the user's and the budget holds.",
         "`python benchmarks/trim.py`",
     )
     for size in dict.fromkeys(row["messages"] for row in data["rows"]):
@@ -84,7 +84,8 @@ def search_section(page: Page, data: dict[str, Any]) -> None:
         "Store and search",
         "The same texts of random words (questions of 20, answers of 95) and the same queries of one to four "
         "words, ten hits each. *Stored* is in batches of 1,000 and includes embedding where a search is by "
-        "meaning (wordllama for all). *One more* is storing one message, durably, until a search finds it.",
+        "meaning (wordllama for all). *One more* is storing one message, durably, and a "
+        "search that can find it.",
         "`python benchmarks/peer_search.py`",
     )
     for size in dict.fromkeys(row["messages"] for row in data["rows"]):
@@ -105,8 +106,8 @@ def search_section(page: Page, data: dict[str, Any]) -> None:
         "Weft's store is also the conversation: it has sessions, token sums, authors, owners and times of "
         "each message, and two indexes, one for searches and one for recall. FTS5 here is a table of texts. "
         "bm25s has no way to add a text, so *one more* makes its index anew. mem0 runs without a network and "
-        "without a model (`infer=False`), with an embedder of ours in place of its client; it is compared with "
-        "a small log, because the large one would take it most of an hour."
+        "without a model (`infer=False`), with an embedder of ours in place of its client; it is compared "
+        "with a small log, because the large one would take it most of an hour."
     )
 
 

@@ -47,7 +47,11 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 @pytest.mark.parametrize(
-    "script", ["build", "first_token", "heartbeat", "recipes", "serve", "stability", "store", "wire"]
+    "script",
+    [
+        *("build", "first_token", "heartbeat", "lost_updates", "peer_search", "quality", "recipes", "serve"),
+        *("stability", "startup", "store", "trim", "wire"),
+    ],
 )
 def test_every_script_explains_itself(tmp_path: Path, script: str) -> None:
     done = _run(script, tmp_path, "--help")
