@@ -51,9 +51,9 @@ def _trim_row(page: Page, row: dict[str, Any], rows: list[dict[str, Any]]) -> tu
     if row["name"] in _WEFT_OF.values():
         return (*figures, "", "")
     ours = named(rows, _WEFT_OF[row["source"]], messages=row["messages"])
-    topic = f"{row['messages']:,} messages trimmed"
-    first = page.verdict(f"{topic}, first", row["name"], ours["first_ms"], row["first_ms"])
-    following = page.verdict(f"{topic}, next turn", row["name"], ours["next_ms"], row["next_ms"])
+    size = f"{row['messages']:,} messages"
+    first = page.verdict("trimming first", row["name"], ours["first_ms"], row["first_ms"], of=size)
+    following = page.verdict("trimming next", row["name"], ours["next_ms"], row["next_ms"], of=size)
     return (*figures, first, following)
 
 
@@ -75,6 +75,10 @@ def _trim_notes(rows: list[dict[str, Any]]) -> list[str]:
         for row in rows
         if row["load_ms"] is not None
     ]
+    notes.append(
+        "litellm's time has two levels: when more than three tokens are left and the next message does not "
+        "fit, it tries every older message, too."
+    )
     notes.append(f"Storing the whole history before, in one call: {', '.join(stored)}.")
     return notes
 
@@ -129,9 +133,9 @@ def _search_row(page: Page, row: dict[str, Any], rows: list[dict[str, Any]]) -> 
     rates = (1 / ours["stored_per_second"], 1 / row["stored_per_second"])
     return (
         *figures,
-        page.verdict(f"storing {size}", row["name"], *rates),
-        page.verdict(f"one more of {size}", row["name"], ours["add_ms"], row["add_ms"]),
-        page.verdict(f"searching {size}", row["name"], ours["search_p50_ms"], row["search_p50_ms"]),
+        page.verdict("storing", row["name"], *rates, of=size),
+        page.verdict("adding to", row["name"], ours["add_ms"], row["add_ms"], of=size),
+        page.verdict("searching", row["name"], ours["search_p50_ms"], row["search_p50_ms"], of=size),
     )
 
 
@@ -177,12 +181,12 @@ def _quality_row(
     ours = named(rows, "Weft")
     gain = ours["measures"]["R@10"] - row["measures"]["R@10"]
     if gain < 0:
-        reason = page.reasons.get((f"R@10, {variant}", row["name"]), "nobody has looked for the reason yet")
+        reason = page.reasons.get(("R@10", row["name"]), "nobody has looked for the reason yet")
         page.behind.append(
             f"**R@10, {variant}, against {row['name']}**: {-gain:.1f} points, because {reason}."
         )
     verdict = f"{gain:+.1f} points"
-    return (*figures, verdict, page.verdict(f"asking, {variant}", row["name"], ours["p50_ms"], row["p50_ms"]))
+    return (*figures, verdict, page.verdict("asking", row["name"], ours["p50_ms"], row["p50_ms"], of=variant))
 
 
 def startup_section(page: Page, data: dict[str, Any]) -> None:

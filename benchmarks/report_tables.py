@@ -38,8 +38,13 @@ class Page:
         self.charts[name] = svg
         self.lines += [f"![{alternative}]({name})", ""]
 
-    def verdict(self, topic: str, peer: str, ours: float | None, theirs: float | None) -> str:
-        """Compare two figures of which the smaller is better. Where ours is larger, say why."""
+    def verdict(
+        self, topic: str, peer: str, ours: float | None, theirs: float | None, *, of: str = ""
+    ) -> str:
+        """Compare two figures of which the smaller is better. Where ours is larger, say why.
+
+        The reasons are by topic and peer; `of` says besides what was measured.
+        """
         if not ours or not theirs:
             return ""
         ratio = theirs / ours
@@ -48,7 +53,8 @@ class Page:
         if ratio > 1 / _SAME:
             return "the same"
         reason = self.reasons.get((topic, peer), "nobody has looked for the reason yet")
-        self.behind.append(f"**{topic}, against {peer}**: {number(1 / ratio)}x behind, because {reason}.")
+        what = f"{topic} {of}".strip()
+        self.behind.append(f"**{what}, against {peer}**: {number(1 / ratio)}x behind, because {reason}.")
         return f"**{number(1 / ratio)}x behind**, because {reason}"
 
 
