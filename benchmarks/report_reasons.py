@@ -1,4 +1,4 @@
-"""Why Weft is behind in a row, by the topic and the library it is compared with. Each is from a profile."""
+"""Why Weft is behind in a row, by topic and peer: most from profiles, the others from reading the code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ _VECTORS = (
     "back to embed it"
 )
 _READS = (
-    "Weft reads the text, author and owner of 640 close vectors (16 for each hit that it might want) before it "
-    "ranks them, a cost that does not grow with the log"
+    "Weft reads the text, author and owner of 640 close vectors before it ranks them (two thirds of the time "
+    "in a small log, and no more in a large one)"
 )
 _RECALL = (
     "recall weighs neighbors, episodes, speakers and dates of each line in Python, where the others add up "
     "scores of words or vectors in C"
+)
+_SEARCHING = (
+    "the owner of a text is a part of the query to the index, each hit is checked again, and unsaved blocks "
+    "are looked for first"
+)
+_READY = (
+    "bm25s has the score of every word in every text ready in memory; it pays when a text is added, because "
+    "its whole index is made anew"
 )
 _DURABLE = "a block is a document with all its versions, in a transaction that is on disk when it returns"
 
@@ -32,14 +40,8 @@ REASONS: dict[tuple[str, str], str] = {
     ("adding to", "sqlite-vec, exact"): _READS,
     ("adding to", "sqlite-vec, bits and rescoring"): _READS,
     ("adding to", "mem0, infer=False"): _READS,
-    (
-        "searching",
-        "FTS5, bare SQL",
-    ): "Weft checks who may read each hit, and cuts an excerpt around the words",
-    ("searching", "bm25s"): (
-        "bm25s has the score of every word in every text ready in memory; it pays when a text is added, which "
-        "makes its whole index anew"
-    ),
+    ("searching", "FTS5, bare SQL"): _SEARCHING,
+    ("searching", "bm25s"): _READY,
     ("searching", "sqlite-vec, exact"): _READS,
     ("searching", "sqlite-vec, bits and rescoring"): _READS,
     ("searching", "mem0, infer=False"): _READS,
