@@ -19,6 +19,7 @@ from timing import arguments, at_least, out, table, workplace, write_json
 
 AGENT, LABEL = "bench", "notes"
 WRITERS = 2
+_BLOCK_CHARS = 1_000_000
 WAYS = {
     "append": "Weft: append_to_block",
     "rewrite": "Weft: read, then update_block_text(base=version)",
@@ -81,7 +82,7 @@ def _to_file(path: Path, way: str, text: str, pause: float) -> None:
 async def _prepare(way: str, path: Path) -> None:
     if way in ("append", "rewrite"):
         async with await weft.open(path) as store:
-            await store.memory.create_block(AGENT, LABEL, description="Notes of two writers.")
+            await store.memory.create_block(AGENT, LABEL, char_limit=_BLOCK_CHARS)
     else:
         await asyncio.to_thread(path.write_text, "", "utf-8")
 
@@ -117,7 +118,10 @@ def measure_way(way: str, folder: Path, lines: int, think_ms: float) -> Survival
         )
         for number in range(WRITERS)
     ]
-    times = [float(writer.communicate(timeout=600)[0]) for writer in writers]
+    outputs = [writer.communicate(timeout=600)[0] for writer in writers]
+    if any(writer.returncode for writer in writers):
+        sys.exit(f"A writer failed ({WAYS[way]}): its error is above.")
+    times = [float(output) for output in outputs]
     present = set(asyncio.run(_read(way, path)).splitlines())
     wanted = {f"Writer {writer} noted fact {at}." for writer in range(WRITERS) for at in range(lines)}
     return Survival(
