@@ -56,15 +56,15 @@ def write_page(folder: Path) -> Page:
     page = Page(charts=body.charts, behind=body.behind)
     page.lines += ["# Benchmarks", ""]
     page.text(
-        "`make bench` measures all of this in one run and writes this page. What is compared has the same "
-        "work on the same machine in the same minutes, and takes turns. The ratios last; the times are those "
-        f"of this machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
+        "`make bench` measures all of this and writes this page. What is compared in a table has the same "
+        "work, on the same machine, in one run of one script, and takes turns. The ratios last; the times are "
+        f"those of this machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
         f"{platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}. Other work ran on it at the same time.",
         "Versions: " + ", ".join(f"{name} {version}" for name, version in versions(*_PACKAGES).items()) + ".",
     )
     if body.behind:
         page.heading("Where Weft is behind")
-        page.lines += [f"- {line}" for line in body.behind] + [""]
+        page.lines += [f"- {'; '.join(rows)}: {reason}." for reason, rows in body.behind.items()] + [""]
     page.lines += body.lines
     return page
 
@@ -81,9 +81,8 @@ def main() -> None:
     (options.docs / "benchmarks.md").write_text("\n".join(page.lines).rstrip() + "\n", "utf-8")
     for name, svg in page.charts.items():
         (options.docs / name).write_text(svg, "utf-8")
-    out.print(
-        f"Wrote benchmarks.md and {len(page.charts)} charts; Weft is behind in {len(page.behind)} rows."
-    )
+    behind = sum(len(rows) for rows in page.behind.values())
+    out.print(f"Wrote benchmarks.md and {len(page.charts)} charts; Weft is behind in {behind} figures.")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,14 @@ _READY = (
     "bm25s has the score of every word in every text ready in memory; it pays when a text is added, because "
     "its whole index is made anew"
 )
-_DURABLE = "a block is a document with all its versions, in a transaction that is on disk when it returns"
+_VOCABULARY = (
+    "48 MB are the vocabularies of `rs_bpe`, so that tokens are counted exactly without a network; it also "
+    "has a database, documents with versions, and a program for the terminal"
+)
+_DURABLE = (
+    "a block is a document with all its versions, in a transaction that is on disk when it returns; the file "
+    "is not flushed to disk"
+)
 
 REASONS: dict[tuple[str, str], str] = {
     ("storing", "FTS5, bare SQL"): _STORING,
@@ -50,6 +57,12 @@ REASONS: dict[tuple[str, str], str] = {
     ("asking", "wordllama"): _RECALL,
     ("asking", "FTS5 + wordllama, rank fusion"): _RECALL,
     ("asking", "bm25s + wordllama, rank fusion"): _RECALL,
+    ("installed size", "langchain-core"): _VOCABULARY,
+    ("installed size", "pydantic-ai-slim"): _VOCABULARY,
+    ("installed packages", "pydantic-ai-slim"): (
+        "Weft has a database, documents with versions, tasks and a program for the terminal; the slim "
+        "package has a client for no vendor and none of those"
+    ),
     ("writing a line", "file: read, change, overwrite"): _DURABLE,
     ("writing a line", "file: opened for appending"): _DURABLE,
 }

@@ -12,11 +12,11 @@ _SAME = 1.1
 
 @dataclass(slots=True)
 class Page:
-    """A page that grows: its lines, its charts by file name, and the rows in which Weft is behind."""
+    """A page that grows: its lines, its charts by file name, and where Weft is behind, by the reason."""
 
     lines: list[str] = field(default_factory=list)
     charts: dict[str, str] = field(default_factory=dict)
-    behind: list[str] = field(default_factory=list)
+    behind: dict[str, list[str]] = field(default_factory=dict)
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def heading(self, title: str, *paragraphs: str) -> None:
@@ -52,10 +52,15 @@ class Page:
             return f"{number(ratio)}x ahead"
         if ratio > 1 / _SAME:
             return "the same"
+        reason = self.note(topic, peer, f"{number(1 / ratio)}x", of)
+        return f"**{number(1 / ratio)}x behind**, because {reason}"
+
+    def note(self, topic: str, peer: str, amount: str, of: str) -> str:
+        """Note that Weft is behind, and return the reason."""
         reason = self.reasons.get((topic, peer), "nobody has looked for the reason yet")
         what = f"{topic} {of}".strip()
-        self.behind.append(f"**{what}, against {peer}**: {number(1 / ratio)}x behind, because {reason}.")
-        return f"**{number(1 / ratio)}x behind**, because {reason}"
+        self.behind.setdefault(reason, []).append(f"**{what}**, against {peer}, {amount}")
+        return reason
 
 
 def number(value: float) -> str:

@@ -172,7 +172,7 @@ def test_a_row_says_by_how_much_and_why_weft_is_behind() -> None:
     assert page.verdict("search", "x", 1.0, 3.0) == "3.0x ahead"
     assert page.verdict("search", "x", 1.0, 1.0) == "the same"
     assert page.verdict("search", "x", 3.0, 1.0) == "**3.0x behind**, because it does more"
-    assert page.behind == ["**search, against x**: 3.0x behind, because it does more."]
+    assert page.behind == {"it does more": ["**search**, against x, 3.0x"]}
 
 
 @pytest.mark.parametrize("is_log", [False, True])
