@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _STEP, _HEIGHT = 760, 270, 90, 62, 28, 16
+_WIDTH, _LEFT, _RIGHT, _TOP, _STEP, _HEIGHT = 760, 290, 90, 62, 28, 16
 _STYLE = """<style>
 text { fill: #1f2328; font-family: ui-sans-serif, system-ui, sans-serif; font-size: 13px; }
 .title { font-size: 15px; font-weight: 600; }

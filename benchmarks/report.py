@@ -45,8 +45,8 @@ _SECTIONS: tuple[tuple[str, Callable[[Page, Any], None]], ...] = (
 )
 
 
-def write_page(folder: Path) -> Page:
-    """Put the page together from the figures in a folder."""
+def write_page(folder: Path, note: str = "") -> Page:
+    """Put the page together from the figures in a folder. `note` is a sentence about the machine."""
     figures = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
     body = Page(reasons=REASONS)
     for name, section in _SECTIONS:
@@ -55,11 +55,12 @@ def write_page(folder: Path) -> Page:
     own_section(body, figures)
     page = Page(charts=body.charts, behind=body.behind)
     page.lines += ["# Benchmarks", ""]
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
     page.text(
         "`make bench` measures all of this and writes this page. What is compared in a table has the same "
-        "work, on the same machine, in one run of one script, and takes turns. The ratios last; the times are "
-        f"those of this machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}. Other work ran on it at the same time.",
+        "work, on the same machine, in one run of one script, and takes turns. The ratios last; the times "
+        f"are those of this machine: {machine}, Python {platform.python_version()}, "
+        f"{datetime.now(UTC):%Y-%m-%d}. {note}".rstrip(),
         "Versions: " + ", ".join(f"{name} {version}" for name, version in versions(*_PACKAGES).items()) + ".",
     )
     if body.behind:
@@ -73,10 +74,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write docs/benchmarks.md from the figures of a run.")
     parser.add_argument("folder", type=Path, help="folder with the files that the scripts wrote")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page and its charts")
+    parser.add_argument("--note", default="", help="a sentence about the machine, for the page")
     options = parser.parse_args()
     if not any(options.folder.glob("*.json")):
         sys.exit(f"There are no figures in {options.folder}: run `make bench`, or scripts with --json.")
-    page = write_page(options.folder)
+    page = write_page(options.folder, options.note)
     options.docs.mkdir(parents=True, exist_ok=True)
     (options.docs / "benchmarks.md").write_text("\n".join(page.lines).rstrip() + "\n", "utf-8")
     for name, svg in page.charts.items():
