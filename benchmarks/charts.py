@@ -69,7 +69,7 @@ def _range(bars: Sequence[Bar], *, is_log: bool) -> tuple[float, float]:
     values = [bar.value for bar in bars if bar.value > 0] or [1.0]
     if not is_log:
         return 0.0, max(values)
-    low = floor(log10(min(values)))
+    low = floor(log10(min(values) / 2))  # the shortest bar is not invisible
     return 10.0**low, 10.0 ** max(ceil(log10(max(values))), low + 1)
 
 

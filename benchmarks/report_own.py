@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from report_tables import Page, ms, number
 
-_Row = tuple[str, str, str, str]
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: its value, its text, the most that it should be, and what it is measured beside."""
+
+    what: str
+    value: float
+    text: str
+    yardstick: str
+    goal: float | None = None
+    goal_text: str = ""
+    topic: str = ""
 
 
 def own_section(page: Page, figures: Mapping[str, Any]) -> None:
     """Write one table of ratios, and one of what requests cost."""
     if "stability" in figures:
         _stability(page, figures["stability"])
-    rows = [row for name, write in _WRITERS.items() if name in figures for row in write(figures[name])]
+    rows = [
+        _row(page, figure)
+        for name, write in _WRITERS.items()
+        if name in figures
+        for figure in write(figures[name])
+    ]
     if rows:
         page.heading(
             "Build, store, wire, server and heartbeat",
@@ -22,6 +39,16 @@ def own_section(page: Page, figures: Mapping[str, Any]) -> None:
             "what each script does.",
         )
         page.table(("what", "figure", "goal", "yardstick"), rows)
+
+
+def _row(page: Page, figure: Figure) -> tuple[str, str, str, str]:
+    """Write a figure beside its goal. One that misses it says why."""
+    text = figure.text
+    if figure.goal is not None and figure.value > figure.goal:
+        what = f"**{figure.what}**, {figure.text} instead of {figure.goal_text}"
+        reason = page.note((figure.topic, "its goal"), what)
+        text = f"**{figure.text}**, because {reason}"
+    return figure.what, text, figure.goal_text, figure.yardstick
 
 
 def _stability(page: Page, rows: list[dict[str, Any]]) -> None:
@@ -47,71 +74,72 @@ def _stability(page: Page, rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _build(data: dict[str, Any]) -> Iterator[_Row]:
-    yield (
-        "build with 10k messages in a list",
-        f"{data['of_count_10k']:.4f} of counting them",
-        "0.05",
-        f"counting {ms(data['rows'][1]['count_ms'])}",
-    )
-    yield (
-        "build with 100k messages, against 1k",
-        f"{data['growth_100k']:.2f}x",
-        "1.2x",
-        f"1k {ms(data['rows'][0]['p50_ms'])}",
-    )
-    stored = data["stored"]
-    yield (
-        f"build in an epoch, {stored[-1]['messages']:,} in the database, against 1k",
-        f"{data['stored_growth']:.2f}x",
-        "1.5x",
-        f"1k {ms(stored[0]['p50_ms'])}",
+def _build(data: dict[str, Any]) -> Iterator[Figure]:
+    of_count, growth = data["of_count_10k"], data["growth_100k"]
+    counting = f"counting {ms(data['rows'][1]['count_ms'])}"
+    what = "build with 10k messages in a list, of counting them"
+    yield Figure(what, of_count, f"{of_count:.3f}", counting, 0.05, "0.05")
+    first = f"1k {ms(data['rows'][0]['p50_ms'])}"
+    yield Figure("build with 100k messages, against 1k", growth, f"{growth:.2f}x", first, 1.2, "1.2x")
+    of_count, growth, stored = data["stored_of_count_10k"], data["stored_growth"], data["stored"]
+    what = "build in an epoch with 10k messages in the database, of counting them"
+    yield Figure(what, of_count, f"{of_count:.3f}", counting, 0.05, "0.05", "build in an epoch")
+    what = f"build in an epoch, {stored[-1]['messages']:,} messages in the database, against 1k"
+    yield Figure(
+        what, growth, f"{growth:.2f}x", f"1k {ms(stored[0]['p50_ms'])}", 1.5, "1.5x", "build in an epoch"
     )
 
 
-def _store(data: dict[str, Any]) -> Iterator[_Row]:
+def _store(data: dict[str, Any]) -> Iterator[Figure]:
     inserts, builds = data["inserts"], data["builds"]
-    rate = f"bare {inserts['bare']:,.0f}/s"
-    yield "insert one by one, against a bare insert", f"{inserts['of_bare']:.2f} of its rate", "", rate
+    times, rate = 1 / inserts["of_bare"], f"bare {inserts['bare']:,.0f}/s"
+    yield Figure("insert one by one, durable, against a bare insert", times, f"{times:.1f}x", rate)
     for row in data["searches"]:
         what = f"search of {row['messages']:,} messages, against plain FTS5"
-        yield what, f"{row['ratio']:.2f}x", "1.3x", f"plain {ms(row['raw_p50_ms'])}"
+        plain = f"plain {ms(row['raw_p50_ms'])}"
+        yield Figure(what, row["ratio"], f"{row['ratio']:.2f}x", plain, 1.3, "1.3x")
     what = (
         f"build from {builds['long_messages']:,} messages in the file, against {builds['short_messages']:,}"
     )
-    yield what, f"{builds['ratio']:.2f}x", "1.5x", f"short {ms(builds['short_p50_ms'])}"
+    short = f"short {ms(builds['short_p50_ms'])}"
+    yield Figure(what, builds["ratio"], f"{builds['ratio']:.2f}x", short, 1.5, "1.5x")
 
 
-def _wire(data: list[dict[str, Any]]) -> Iterator[_Row]:
+def _wire(data: list[dict[str, Any]]) -> Iterator[Figure]:
     for row in data:
         what = f"request of {row['messages']} messages for {row['provider']}"
-        yield what, ms(row["write_p50_ms"]), "", f"its JSON {ms(row['dump_p50_ms'])}"
+        took = row["write_p50_ms"]
+        yield Figure(what, took, ms(took), f"its JSON {ms(row['dump_p50_ms'])}")
 
 
-def _serve(data: dict[str, Any]) -> Iterator[_Row]:
+def _serve(data: dict[str, Any]) -> Iterator[Figure]:
+    what = "a turn over HTTP besides the model, against a bare handler"
     bare = f"bare handler {ms(data['bare_p50_ms'])}"
-    yield "a turn over HTTP besides the model, against a bare handler", f"{data['ratio']:.1f}x", "4x", bare
+    yield Figure(what, data["ratio"], f"{data['ratio']:.1f}x", bare, 4.0, "4x", "serve")
 
 
-def _heartbeat(data: list[dict[str, Any]]) -> Iterator[_Row]:
+def _heartbeat(data: list[dict[str, Any]]) -> Iterator[Figure]:
     worst = max(data, key=lambda row: float(row["worst_ms"]))
     late = sum(row["worst_ms"] > 100 for row in data)
     what = f"longest stop of the event loop, {len(data)} ways in"
-    yield what, ms(worst["worst_ms"]), "100 ms", f"{worst['entry']}; {late} above the goal"
+    where = f"{worst['entry']}; {late} above the goal"
+    yield Figure(what, worst["worst_ms"], ms(worst["worst_ms"]), where, 100.0, "100 ms", "heartbeat")
 
 
-def _first_token(data: dict[str, Any]) -> Iterator[_Row]:
+def _first_token(data: dict[str, Any]) -> Iterator[Figure]:
     what = f"first token of the local model, live recipe against epochs, {data['turns']} turns"
-    yield what, f"{number(data['live_by_epoch'])}x", "", f"epochs {ms(data['epoch_p50'] * 1000)}"
+    times = f"epochs {ms(data['epoch_p50'] * 1000)}"
+    yield Figure(what, data["live_by_epoch"], f"{number(data['live_by_epoch'])}x", times)
 
 
-def _recipes(data: list[dict[str, Any]]) -> Iterator[_Row]:
+def _recipes(data: list[dict[str, Any]]) -> Iterator[Figure]:
     slowest = max(data, key=lambda row: float(row["p50_ms"]))
     what = f"slowest build of the {len(data)} recipes ({slowest['recipe']})"
-    yield what, ms(slowest["p50_ms"]), "50 ms", "the promise of miniclaw's document"
+    promise = "the promise of miniclaw's document"
+    yield Figure(what, slowest["p50_ms"], ms(slowest["p50_ms"]), promise, 50.0, "50 ms")
 
 
-_WRITERS: dict[str, Callable[[Any], Iterator[_Row]]] = {
+_WRITERS: dict[str, Callable[[Any], Iterator[Figure]]] = {
     "build": _build,
     "recipes": _recipes,
     "store": _store,

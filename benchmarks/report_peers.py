@@ -182,7 +182,8 @@ def _quality_row(
     gain = ours["measures"]["R@10"] - row["measures"]["R@10"]
     verdict = f"{gain:+.1f} points"
     if gain < 0:
-        verdict = f"**{verdict}**, because {page.note('R@10', row['name'], f'{-gain:.1f} points', variant)}"
+        what = f"**R@10, {variant}**, against {row['name']}, {-gain:.1f} points"
+        verdict = f"**{verdict}**, because {page.note(('R@10', row['name']), what)}"
     return (*figures, verdict, page.verdict("asking", row["name"], ours["p50_ms"], row["p50_ms"], of=variant))
 
 

@@ -35,6 +35,8 @@ _DURABLE = (
     "is not flushed to disk"
 )
 
+_TURN = "recall is three quarters of such a build and more"
+
 REASONS: dict[tuple[str, str], str] = {
     ("storing", "FTS5, bare SQL"): _STORING,
     ("storing", "bm25s"): f"{_STORING}; bm25s makes its index in memory, all at once",
@@ -63,6 +65,8 @@ REASONS: dict[tuple[str, str], str] = {
         "Weft has a database, documents with versions, tasks and a program for the terminal; the slim "
         "package has a client for no vendor and none of those"
     ),
+    ("build in an epoch", "its goal"): _TURN,
+    ("heartbeat", "its goal"): "other work had both cores; the goal is for an idle machine",
     ("writing a line", "file: read, change, overwrite"): _DURABLE,
     ("writing a line", "file: opened for appending"): _DURABLE,
 }

@@ -52,14 +52,15 @@ class Page:
             return f"{number(ratio)}x ahead"
         if ratio > 1 / _SAME:
             return "the same"
-        reason = self.note(topic, peer, f"{number(1 / ratio)}x", of)
+        reason = self.note(
+            (topic, peer), f"**{topic} {of}".strip() + f"**, against {peer}, {number(1 / ratio)}x"
+        )
         return f"**{number(1 / ratio)}x behind**, because {reason}"
 
-    def note(self, topic: str, peer: str, amount: str, of: str) -> str:
+    def note(self, key: tuple[str, str], what: str) -> str:
         """Note that Weft is behind, and return the reason."""
-        reason = self.reasons.get((topic, peer), "nobody has looked for the reason yet")
-        what = f"{topic} {of}".strip()
-        self.behind.setdefault(reason, []).append(f"**{what}**, against {peer}, {amount}")
+        reason = self.reasons.get(key, "nobody has looked for the reason yet")
+        self.behind.setdefault(reason, []).append(what)
         return reason
 
 
