@@ -66,7 +66,7 @@ REASONS: dict[tuple[str, str], str] = {
         "package has a client for no vendor and none of those"
     ),
     ("build in an epoch", "its goal"): _TURN,
-    ("heartbeat", "its goal"): "other work had both cores; the goal is for an idle machine",
+    ("heartbeat", "its goal"): "the machine was busy, and the goal is for an idle one",
     ("writing a line", "file: read, change, overwrite"): _DURABLE,
     ("writing a line", "file: opened for appending"): _DURABLE,
 }
