@@ -174,7 +174,7 @@ def _quality_row(
     page: Page, variant: str, row: dict[str, Any], rows: list[dict[str, Any]]
 ) -> tuple[str, ...]:
     if not row["measures"]:
-        return (row["name"], row["note"])
+        return (row["name"], row["note"], *[""] * 9)
     figures = (row["name"], *(f"{value:.1f}" for value in row["measures"].values()), ms(row["p50_ms"]))
     if row["name"] == "Weft":
         return (*figures, "", "")

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from importlib import util
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +13,7 @@ import pytest
 from charts import Bar, chart
 from report import write_page
 from report_tables import Page
-from test_benchmarks import _report, _run
+from test_benchmarks import FOLDER, _report, _run
 from trim import Talk, check
 from weft import Message
 from weft.types.message import ToolCall
@@ -195,3 +197,21 @@ def test_figures_of_all_scripts_are_read_from_one_folder(tmp_path: Path) -> None
         "| slowest build of the 1 recipes (weft) | 3.00 ms | 50 ms | the promise of miniclaw's document |"
         in (page.lines)
     )
+
+
+def test_every_row_of_the_page_has_as_many_cells_as_its_table() -> None:
+    lines = (FOLDER.parent / "docs" / "benchmarks.md").read_text("utf-8").splitlines()
+
+    pairs = [(one, other) for one, other in pairwise(lines) if one.startswith("|") and other.startswith("|")]
+
+    assert len(pairs) > 40
+    assert [other for one, other in pairs if one.count("|") != other.count("|")] == []
+
+
+def test_every_row_in_which_weft_is_behind_says_why() -> None:
+    page = (FOLDER.parent / "docs" / "benchmarks.md").read_text("utf-8")
+
+    behind = re.findall(r"\*\*[\d.,]+x behind\*\*(, because \w+)?", page)
+
+    assert behind
+    assert "" not in behind
