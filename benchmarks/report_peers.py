@@ -111,7 +111,7 @@ def search_section(page: Page, data: dict[str, Any]) -> None:
         "each message, and two indexes, one for searches and one for recall. FTS5 here is a table of texts. "
         "bm25s has no way to add a text, so *one more* makes its index anew. mem0 runs without a network and "
         "without a model (`infer=False`), with an embedder of ours in place of its client; it is compared "
-        "with a small log, because the large one would take it most of an hour."
+        "with a small log: in a trial its search took ten times as long with 8,000 messages as with 1,000."
     )
 
 
