@@ -23,9 +23,11 @@ LOOKED_AT = 250
 _DAYS_AFTER, _BEFORE_IS_WORSE = 5.0, 3.0
 _K, _B = 1.2, 0.75
 _MOST_MATCHES = 5
-_NEIGHBOR_SHARE, _DATE_SHARE, _NAMED_SHARE, _TELLING = 0.4, 0.6, 0.2, 0.75
-"""What neighbors, the date, and the name of somebody who speaks here add to relevance, and how rare a word is
-that alone makes a line relevant."""
+_NEIGHBOR_SHARE, _DATE_SHARE, _NAMED_SHARE = 0.4, 0.6, 0.2
+"""What neighbors, the date, and the name of somebody who speaks here add to relevance."""
+_TELLING, _RARE_SHARE, _COMMON_SHARE, _UNKNOWN_SHARE = 0.75, 0.4, 0.5, 0.5
+"""How rare a word is that alone makes a line relevant, and how relevant; how much common words count, and how
+much words that no line has."""
 _UNRELATED, _ALIKE = 0.35, 0.75
 """How near the meanings are of a line that has nothing to do with a question, and of one that answers it."""
 
@@ -98,7 +100,8 @@ class _Ranking:
         self._score_episodes()
         self._best_guess = 1.0
         self._months = _months(question)
-        self._days = [span.first for span in question.spans if (span.last - span.first).days < 3]
+        past = [span for span in question.spans if span.first <= question.today]
+        self._days = [span.first for span in past if (span.last - span.first).days < 3]
         self._asked_days = [(s.first.toordinal(), s.last.toordinal()) for s in question.spans]
         self._named = next(iter(question.speakers)) if len(question.speakers) == 1 else ""
         self._dates: Callable[[float], tuple[float, float]] = cache(self._date_features)
@@ -138,17 +141,22 @@ class _Ranking:
         return [(self._lines[at], self._features(self._lines[at])) for at in best]
 
     def relevance(self, line: Line) -> float:
-        """Return how much of the question a line has, with what its neighbors add to it."""
+        """Return how much of the question a line has, with what its neighbors add to it.
+
+        Words that many lines have count half. One word that few lines have is enough.
+        """
         own = self._coverage(line.hits)
         _, _, after, *_ = self._around(line.session_id, line.episode, line.run)
         known = sum(self._rarities)
         mass = (own + _NEIGHBOR_SHARE * (after - own)) * known
-        words = mass / (known + self._unknown * self._rarest or 1.0)
-        mass /= _TELLING * self._rarest
-        dated = max(*self._dates(line.at), self._speaks_of(line)) if self._question.spans else 0.0
+        words = mass / (known + _UNKNOWN_SHARE * self._unknown * self._rarest or 1.0)
+        words *= max(_COMMON_SHARE, min(1.0, mass / (_TELLING * self._rarest)))
+        rarest = max((self._rarities[bit] for bit in _bits(line.hits)), default=0.0)
+        rare = _RARE_SHARE if rarest >= _TELLING * self._rarest else 0.0
+        dated = max(*self._dates(line.at), self._speaks_of(line)) if self._question.asks else 0.0
         named = _NAMED_SHARE if self._question.speakers and words else 0.0
         alike = ((line.meaning or 0.0) - _UNRELATED) / (_ALIKE - _UNRELATED)
-        return min(1.0, max(words * min(1.0, mass) + named, _DATE_SHARE * dated, alike))
+        return min(1.0, max(words + named, rare, _DATE_SHARE * dated, alike))
 
     def _guesses(self) -> list[float]:
         """Return the first guess for every line; it also tells the best one of each episode."""
@@ -192,7 +200,7 @@ class _Ranking:
             "episode": episode.score,
             "best_near": episode.best / self._best_guess,
             "speaker": self._speaker(line),
-            "month": month,
+            "month": max(month, self._speaks_of(line)),
             "day": max(day, self._speaks_of(line)),
             "cue": self._cue(line.cues),
             "length": math.log(line.chars + 1) / 5,
@@ -269,6 +277,8 @@ def _months(question: Question) -> list[tuple[date, date, float]]:
     """Return the spans in which something may have been said: a month counts whole, a year half."""
     spans = []
     for span in question.spans:
+        if span.first > question.today:
+            continue
         days = (span.last - span.first).days
         first = span.first.replace(day=1) if days < 31 else span.first
         last = span.last if days >= 31 else min(span.last.replace(day=28), date.max)

@@ -4,40 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from difflib import SequenceMatcher
 
 from weft.dates.find import DateSpan, dates_in
+from weft.recall.empty_words import EMPTY_WORDS, SMALL_TALK, cut_unspaced, looks_japanese
 from weft.types.line import Cue
-from weft.types.tokenize import STOP_WORDS, query_part, words
+from weft.types.tokenize import STOP_WORDS, is_unspaced, query_part, words
 
 _MOST_WORDS = 256
+_FEBRUARY, _LAST_YEAR = 2, 9998
 _SHORTEST_NAME, _SHORTEST_MISSPELT, _LIKENESS = 3, 4, 0.66
-_EMPTY_WORDS = frozenset(
-    """after also because before being between both done during each ever going goes go got having hers
-    kind kinds long made make many may mention mentioned mentions might mine more most much must
-    name named names often one only other over own said same say says shall since sort such thing
-    things think those time type types under until very way went while whom whose yours ve ll re d s
-    t m don didn doesn isn wasn como cuando cuál cuáles cuándo cuánto cuántos cómo de del donde
-    dónde el ella en era es esa ese eso esta este fue ha había hay la las lo los mi mis para por
-    porque que qué quién se ser si sin sobre su sus también te tiene tu un una y yo aber als am auf
-    aus bei bin das dass dem den der dich dir doch du ein eine einem einen einer er es für habe
-    haben hat hatte ich ihr im ist kann mein meine mich mir mit nach nicht oder sein sich sie sind
-    und vom von vor wann warum welche welcher welches wem wen wer wie wieso wir wo worüber zu zum
-    zur über au aux avec c ce ces cette comment dans de des du elle est et eu il ils j je l la le
-    les leur lui ma mes moi mon ne nos notre nous où par pas pour pourquoi qu quand que quel quelle
-    quelles quels qui sa ses son sont sur ta tes toi ton tu un une vos votre vous y à été""".split()
-)
-_SMALL_TALK = frozenset(
-    """afternoon awesome back bye cool cute evening fine glad good great haha happy hello hey hi hmm hope
-    later lol lovely luck morning nice night nope ok okay oh ooh right sorry sounds sure talk thank
-    thanks today tomorrow totally welcome wonderful wow yeah yep yes yesterday adiós bien buenas
-    bueno buenos claro días genial gracias hola mañana noche noches perdón sí tardes vale abend
-    bitte danke gut guten hallo ja klar morgen nacht nein schön tag tschüss bien bonjour bonne
-    bonsoir ça d'accord désolé merci non nuit oui salut super""".split()
-)
-"""Words of greetings and thanks: nothing is recalled for a message that has no other words."""
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _ANSWERS = (
@@ -66,6 +44,14 @@ _ANSWERS = (
 _LOOKS_LIKE = tuple((cue, re.compile(pattern, re.IGNORECASE)) for cue, pattern in _ANSWERS)
 
 
+_ASKS = re.compile(
+    r"[?？]|\b(?:what|when|where|who|whom|whose|which|why|how|did|remind|tell|qué|quién|cuándo|dónde|cómo|cuánto|"
+    r"was|wann|wo|wer|warum|wie|welche\w*|worüber|quoi|quand|où|qui|pourquoi|comment|combien|quel\w*)\b|"
+    r"什么|怎么|哪|谁|多少|几|何|どこ|いつ|誰|どう|だっけ",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """The significant words of a query, the speakers and times it names, and how its answer may look."""
@@ -75,7 +61,11 @@ class Question:
     """The words by which it names speakers."""
     speakers: frozenset[str] = frozenset()
     spans: tuple[DateSpan, ...] = ()
+    """Days that are asked for. What is to come was not said on its day, but may have been spoken of."""
+    today: date = date.max
     answer: Cue = field(default=Cue(0))
+    asks: bool = False
+    """Whether it is a question: only then a time alone is a reason to recall something."""
 
 
 def read_question(query: str, speakers: Sequence[str], now: datetime) -> Question:
@@ -93,25 +83,49 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
             names |= dict.fromkeys(words(word))
         else:
             significant |= dict.fromkeys(words(word))
-    telling = _telling(significant)
     answer = Cue(0)
     for cue, pattern in _LOOKS_LIKE:
         if pattern.search(part):
             answer |= cue
     return Question(
-        words=tuple(telling), names=tuple(names), speakers=frozenset(named), spans=spans, answer=answer
+        words=tuple(_telling(significant, is_japanese=looks_japanese(part))),
+        names=tuple(names),
+        speakers=frozenset(named),
+        spans=_with_next_year(spans),
+        today=now.date(),
+        answer=answer,
+        asks=_ASKS.search(part) is not None,
     )
 
 
 def has_words(query: str) -> bool:
     """Check whether a query says anything but a greeting."""
-    return bool(_telling(words(query_part(query))))
+    part = query_part(query)
+    return bool(_telling(words(part), is_japanese=looks_japanese(part)))
 
 
-def _telling(said: Iterable[str]) -> list[str]:
+def _telling(said: Iterable[str], *, is_japanese: bool) -> list[str]:
     """Return the words that tell something. A message of greetings and thanks has none."""
-    telling = [word for word in said if word not in STOP_WORDS and word not in _EMPTY_WORDS]
-    return [] if all(word in _SMALL_TALK for word in telling) else telling
+    telling = list[str]()
+    for word in said:
+        if is_unspaced(word):
+            telling += cut_unspaced(word, is_japanese=is_japanese)
+        elif word not in STOP_WORDS and word not in EMPTY_WORDS:
+            telling.append(word)
+    return [] if all(word in SMALL_TALK for word in telling) else list(dict.fromkeys(telling))
+
+
+def _with_next_year(spans: Sequence[DateSpan]) -> tuple[DateSpan, ...]:
+    """Add the next year's days to those without a year: "October 1st" may be the one to come."""
+    yearly = (span for span in spans if span.is_recurring and span.last.year < _LAST_YEAR)
+    return (
+        *spans,
+        *(replace(span, first=_year_on(span.first), last=_year_on(span.last)) for span in yearly),
+    )
+
+
+def _year_on(day: date) -> date:
+    return day.replace(year=day.year + 1, day=min(day.day, 28) if day.month == _FEBRUARY else day.day)
 
 
 def _speaker(word: str, speakers: Sequence[str]) -> str:

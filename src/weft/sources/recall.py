@@ -58,7 +58,10 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
     )
     lines = [_Shown(hit, _line(hit, request, options)) for hit in _relevant(hits, options)]
     began = _beginnings(lines)
-    lines.sort(key=lambda line: (began[_group(line.hit)], *_group(line.hit), line.hit.place))
+    first = dict[str, datetime]()
+    for (session, _), at in began.items():
+        first[session] = min(at, first.get(session, at))
+    lines.sort(key=lambda line: (first[line.hit.session_id], line.hit.session_id, line.hit.place))
     offered = pieces(
         [(line.text, f"{line.hit.speaker}: {one_line(line.hit.text[:200])[:40]}") for line in lines],
         why="recalled for this message",
@@ -80,7 +83,7 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
 
 
 def _group(hit: Recalled) -> tuple[str, int]:
-    """Return what lines are grouped by: the stretch of a conversation without a pause."""
+    """Return what stands under one time: the stretch of a conversation without a pause."""
     return hit.session_id, hit.episode
 
 

@@ -80,7 +80,7 @@ class LineCandidates:
     lines: Sequence[Line]
     rarities: Sequence[float]
     rarest: float = 1.0
-    unknown: int = 0
+    unknown: float = 0.0
     average_words: float = 10.0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from weft.dates.find import dates_in
+from weft.dates.find import DateSpan, dates_in
 from weft.store.sqlite.guard import without_purged
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from, stamp, storable
 from weft.types.line import EPISODE_SECONDS, cues_of
@@ -23,7 +23,9 @@ from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, slices, words
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 _RANKED_CHARS = 20_000
 """How much of a line recall knows: more of a long one is only found by a search."""
-_MOST_DAYS = 93
+_MOST_DAYS, _YEAR = 93, 365
+_RUN_LINES = 8
+"""A longer run is cut: what was said ten lines ago is no part of what is said now."""
 LineColumns = tuple[str, int, int, int, int, int]
 _NO_LINE: LineColumns = ("", 0, 0, 0, 0, 0)
 _INDEXED_ROLES = frozenset({"user", "assistant"})
@@ -74,6 +76,9 @@ def _next_place(db: apsw.Connection, message: Message, session_id: str, at: floa
     place, run, episode, speaker, last_at, role = row
     is_new_episode = abs(at - last_at) > EPISODE_SECONDS
     is_new_run = is_new_episode or (message.role, message.name) != (role, speaker)
+    if not is_new_run:
+        in_run = "select count(*) from items where session_id = ? and place between ? and ? and run = ?"
+        is_new_run = db.execute(in_run, (session_id, place - _RUN_LINES, place, run)).get >= _RUN_LINES
     return place + 1, run + is_new_run, episode + is_new_episode, storable(message.name)
 
 
@@ -127,13 +132,24 @@ def _days(text: str, at: float) -> tuple[int, int]:
 
     Spans of more than a season ("since May", "last year") are left out: they tell too little.
     """
-    said = datetime.fromtimestamp(at, UTC)
-    spans = [(span.first.toordinal(), span.last.toordinal()) for span in dates_in(text, said)]
+    try:
+        said = datetime.fromtimestamp(at, UTC)
+    except (ValueError, OverflowError):  # a year before 1 or after 9999, as a time zone may make it
+        return 0, 0
+    spans = [_nearest(span, said.toordinal()) for span in dates_in(text, said)]
     short = [(first, last) for first, last in spans if last - first <= _MOST_DAYS]
     if not short:
         return 0, 0
     first, last = min(first for first, _ in short), max(last for _, last in short)
     return (first, last) if last - first <= _MOST_DAYS else short[0]
+
+
+def _nearest(span: DateSpan, said: int) -> tuple[int, int]:
+    """Return the days of a span. Without a year ("the first of October") they are those nearest to `said`."""
+    first, last = span.first.toordinal(), span.last.toordinal()
+    if span.is_recurring and abs(first + _YEAR - said) < abs(first - said):
+        return first + _YEAR, last + _YEAR
+    return first, last
 
 
 def stems(db: apsw.Connection, text: str) -> list[str]:

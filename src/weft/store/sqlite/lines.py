@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
 
 from weft.store.base import Scope
 from weft.store.sqlite.database import Repository
-from weft.store.sqlite.index import indexable, scope_word, stems
+from weft.store.sqlite.index import scope_word, stems
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.search import ITEM, MAY_FIND, scope_values
 from weft.store.sqlite.vectors import SIGNS_NEAR, near_values, version_of
 from weft.types.line import Line, LineCandidates, LineQuery, LineSearch, RankedLine
 from weft.types.search import Candidate, SearchContentType
+from weft.types.tokenize import is_unspaced, pairs
 
 _MOST_TERMS = 48
 _MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 250, 60, 60, 200
@@ -42,6 +43,9 @@ _SPEAKERS = """
     select name from names where name is not null
 """
 _FREQUENCY = "select doc from temp.vocabulary where term = ?"
+_STARTS = "select sum(doc) from (select doc from temp.vocabulary where term >= ? and term < ? limit 500)"
+_AFTER_ALL = "\U0010ffff"
+_PAIR = 0.25
 _RANKED = """
     select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
     order by score limit ?
@@ -82,7 +86,7 @@ def _search(db: apsw.Connection, search: LineSearch, scope: Scope) -> list[Ranke
     owners: list[str] = json.loads(values["owners"])
     query = search.ask(_speakers(db, owners))
     terms = _terms(db, query.words)
-    known = {term: count for term, count in terms.items() if count}
+    known = [term for term in terms if term.count]
     matches = _matches(db, known, owners, scope, values) | _by_time(db, query, owners)
     version = version_of(db, search.embedder) if search.vector else 0
     if version:
@@ -93,7 +97,7 @@ def _search(db: apsw.Connection, search: LineSearch, scope: Scope) -> list[Ranke
         return []
     places = db.execute(_PLACES, {**values, "ids": json.dumps(list(matches))}).fetchall()
     near = {"version": version, "vector": search.vector}
-    candidates = replace(_with_neighbors(db, places, known, near), unknown=len(terms) - len(known))
+    candidates = replace(_with_neighbors(db, places, known, near), unknown=_unknown(terms))
     return _with_texts(db, search.rank(candidates), values, search.limit)
 
 
@@ -106,26 +110,53 @@ def _speakers(db: apsw.Connection, owners: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def _terms(db: apsw.Connection, words: Sequence[str]) -> dict[str, int]:
-    """Return the terms of words with the number of texts that have each, the rarest first."""
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term of the query as the index has it, how a match for it is written, and how many texts have it.
+
+    One character of a script without spaces begins a pair of the index, or is alone.
+    """
+
+    term: str
+    match: str
+    count: int
+    is_start: bool = False
+
+    def is_in(self, terms: Collection[str]) -> bool:
+        return self.term in terms or (self.is_start and any(one.startswith(self.term) for one in terms))
+
+
+def _terms(db: apsw.Connection, words: Sequence[str]) -> list[_Term]:
+    """Return the terms of words, the rarest first."""
     db.execute("create virtual table if not exists temp.vocabulary using fts5vocab(main, items_fts, row)")
-    wanted = dict.fromkeys(stems(db, indexable(" ".join(words))))
-    counts = {term: db.execute(_FREQUENCY, (term,)).get or 0 for term in list(wanted)[: 4 * _MOST_TERMS]}
-    rarest = sorted((count, term) for term, count in counts.items())
-    return {term: count for count, term in rarest[:_MOST_TERMS]}
+    terms = dict[str, _Term]()
+    for word in words[: 4 * _MOST_TERMS]:
+        if is_unspaced(word) and len(word) == 1:
+            count = db.execute(_STARTS, (word, word + _AFTER_ALL)).get or 0
+            terms[word] = _Term(word, f'"{word}" *', int(count), is_start=True)
+            continue
+        for piece in pairs(word)[:-1] if is_unspaced(word) else [word]:
+            stem = next(iter(stems(db, piece)), "")
+            if stem:
+                count = db.execute(_FREQUENCY, (stem,)).get or 0
+                terms[stem] = _Term(stem, '"' + piece.replace('"', '""') + '"', int(count))
+    return sorted(terms.values(), key=lambda one: (one.count, one.term))[:_MOST_TERMS]
 
 
 def _matches(
-    db: apsw.Connection, terms: dict[str, int], owners: Sequence[str], scope: Scope, values: dict[str, Any]
+    db: apsw.Connection,
+    terms: Sequence[_Term],
+    owners: Sequence[str],
+    scope: Scope,
+    values: dict[str, Any],
 ) -> set[int]:
     """Return the texts that match best. The scope is checked after, and in the index only if few remain."""
-    quoted = {term: '"' + term.replace('"', '""') + '"' for term in terms}
     rare, looked_at = list[str](), 0
-    for term, count in terms.items():
-        looked_at += count
+    for term in terms:
+        looked_at += term.count
         if 0 < looked_at <= _MOST_LOOKED_AT:
-            rare.append(quoted[term])
-    common = [quoted[term] for term in list(terms)[len(rare) :]]
+            rare.append(term.match)
+    common = [term.match for term in terms[len(rare) :]]
     only_mine = f"scope:({' OR '.join(scope_word(name) for name in owners)}) AND "
     matches = set[int]()
     if rare:
@@ -136,8 +167,8 @@ def _matches(
             if len(mine) < _MATCHES // 2:
                 rows = db.execute(_RANKED, (only_mine + match, _MATCHES))
                 matches = {int(row[0]) for row in rows}
-    for term in common[: 0 if len(matches) >= _MATCHES else 3]:
-        scoped = f"text:({term})" if scope.everyone else f"{only_mine}text:({term})"
+    for match in common[: 0 if len(matches) >= _MATCHES else 3]:
+        scoped = f"text:({match})" if scope.everyone else f"{only_mine}text:({match})"
         matches |= {int(row[0]) for row in db.execute(_NEW, (scoped, _NEWEST))}
     return matches
 
@@ -157,25 +188,34 @@ def _by_meaning(db: apsw.Connection, search: LineSearch, scope: Scope, version: 
     return {int(row[0]) for row in db.execute(SIGNS_NEAR, {**values, "version": version, "looks": _NEAR})}
 
 
+def _unknown(terms: Sequence[_Term]) -> float:
+    """Return how many words of the query no text has. Most pairs of characters are parts of two words."""
+    return sum(_PAIR if is_unspaced(term.term) else 1.0 for term in terms if not term.count)
+
+
 def _with_neighbors(
-    db: apsw.Connection, places: Sequence[Any], terms: dict[str, int], near: dict[str, Any]
+    db: apsw.Connection, places: Sequence[Any], terms: Sequence[_Term], near: dict[str, Any]
 ) -> LineCandidates:
     """Read the lines at places and around them, each with the terms of the query that it has.
 
     With an embedder, `near` has its version and the vector of the query.
     """
     ranges = list(_ranges(places))
-    bits = {term: 1 << at for at, term in enumerate(terms)}
+    bits = {term.term: 1 << at for at, term in enumerate(terms)}
+    starts = [term for term in terms if term.is_start]
     wanted, lines, words = bits.keys(), list[Line](), 0
     statement = _LINES_BY_MEANING if near["version"] else _LINES
     for item, session, place, run, episode, speaker, at, text, *numbers in db.execute(
         statement, {"ranges": json.dumps(ranges), **near}
     ):
-        hits = sum(bits[term] for term in wanted & set(str(text).split()))
+        has = set(str(text).split())
+        hits = sum(bits[term] for term in wanted & has)
+        for term in starts:
+            hits |= bits[term.term] if term.is_in(has) else 0
         lines.append(Line(item, session, place, run, episode, speaker, at, hits, *numbers))
         words += int(str(numbers[0]))
     total = _UNSEEN + int(db.execute("select coalesce(max(id), 0) from items").get or 0)
-    rarities = [_rarity(count, total) for count in terms.values()]
+    rarities = [_rarity(term.count, total) for term in terms]
     return LineCandidates(
         lines=lines,
         rarities=rarities,
