@@ -259,7 +259,7 @@ class AskedStore:
     epochs = None
 
 
-RECALLED, TASKED = "recall hi telegram:42 s 60", "tasks telegram:42"
+RECALLED, TASKED = "recall hi telegram:42 s 100", "tasks telegram:42"
 
 
 @pytest.mark.parametrize(

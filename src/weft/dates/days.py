@@ -58,7 +58,7 @@ def yearly_days(name: int) -> Yearly:
             return joined(month_of(year, first), month_of(year + (last < first), last))
         if name in HOLIDAYS:
             month, day, last_month, last_day = HOLIDAYS[name]
-            return date(year, month, day), date(year, last_month, last_day)
+            return date(year, month, day), date(year + (last_month < month), last_month, last_day)
         if name == THANKSGIVING:
             day = 22 + (3 - date(year, 11, 22).weekday()) % 7
             return date(year, 11, day), date(year, 11, day)

@@ -14,12 +14,16 @@ from datetime import date, datetime
 from functools import cache
 
 from weft.dates.rules import RULES, Node
-from weft.dates.tokens import Token, han_tokens, latin_tokens
+from weft.dates.tokens import Form, Token, han_tokens, latin_tokens
 from weft.dates.words import TRIGGERS
 
 _MOST_CHARACTERS = 4096
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMERIC = re.compile(r"(?<!\d)(?:19|20|21)\d\d(?!\d)|\d[./]\d\d?[./]|\b(?:un |l['’])an\b")
+_NUMERIC = re.compile(
+    r"(?<!\d)(?:19|20|21)\d\d(?!\d)|\d[./]\d\d?[./]|\b(?:un |l['’])an\b"
+    r"|\b(?:on|since|until|before|after|el|le|del?|au?) \d\d?/\d\d?\b"
+    r"|\b(?:on the|am|le|el|día) \d\d?(?:st|nd|rd|th|\.)?(?!\d)"
+)
 _HAN = re.compile(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -52,11 +56,19 @@ def _grammar(rules: dict[str, str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in rules.items()))
 
 
+_DAY_ALONE: dict[Form, str] = {
+    "month first": "Por(?=$|[|,])",
+    "day first": "oDd(?=$|[|,])|P[r](?=$|[.|,])|od(?=$|[|,])",
+    "han": f"(?<![MZy])d(?!{_UNIT}|[AJ-])",
+}
+"""A day of the month without the month: "on the 11th", "el día 11", "am 11.", "le 11"."""
+
+
 # Patterns are compiled at their first use: together they take 10 ms.
 @cache
-def _dates(month_first: bool) -> re.Pattern[str]:
+def _dates(form: Form) -> re.Pattern[str]:
     """Compile the patterns of dates. Only some languages put the day behind the month."""
-    month_day = f"M{_LINK}[dr](?!{_UNIT})" if month_first else "(?!)"
+    month_day = "(?!)" if form == "day first" else f"M{_LINK}[dr](?!{_UNIT})"
     last_week = f"(?:{_WHICH}o?W|Wo?q)"
     ahead_of_year = "[pPIfstbvNB>&Eo-]"
     return _grammar(
@@ -74,6 +86,7 @@ def _dates(month_first: bool) -> re.Pattern[str]:
             "yearly": f"(?<!Z)(?:[MH]{_YEAR}|{_WHICH}o?[MH]|[MH]o?q|[MH]){_NO_YEAR}",
             "weekday": f"{_WHICH}o?w|wo?q|w",
             "unit": f"{_WHICH}o?[WOYK]|[WOYK]o?q|[pPI]o?K",
+            "day_alone": _DAY_ALONE[form],
             "relative": "z",
             "lately": "L",
             "exact": "X",
@@ -110,14 +123,14 @@ def dates_in(text: str, now: datetime) -> tuple[DateSpan, ...]:
     if text.isascii():
         if not _may_speak_of_days(text):
             return ()
-        return tuple(span for _, span in _spans(text, latin_tokens(text), now))
+        return tuple(span for _, span in _spans(text, *latin_tokens(text), now))
     text = unicodedata.normalize("NFC", text)
     spans: list[tuple[int, DateSpan]] = []
     if _HAN.search(text):
-        spans += _spans(text, (han_tokens(text), True), now)
+        spans += _spans(text, han_tokens(text), "han", now)
         text = _HAN.sub(lambda match: "|" * len(match[0]), text)
     if _may_speak_of_days(text):
-        spans += _spans(text, latin_tokens(text), now)
+        spans += _spans(text, *latin_tokens(text), now)
     return tuple(span for _, span in sorted(spans, key=lambda item: item[0]))
 
 
@@ -125,10 +138,9 @@ def _may_speak_of_days(text: str) -> bool:
     return not TRIGGERS.isdisjoint(_WORD.findall(text.lower())) or _NUMERIC.search(text) is not None
 
 
-def _spans(text: str, tokenized: tuple[list[Token], bool], now: datetime) -> list[tuple[int, DateSpan]]:
-    tokens, month_first = tokenized
+def _spans(text: str, tokens: list[Token], form: Form, now: datetime) -> list[tuple[int, DateSpan]]:
     nodes: list[Node] = [Node(token, None) for token in tokens]
-    for pattern in (_dates(month_first), _parts(), _ranges()):
+    for pattern in (_dates(form), _parts(), _ranges()):
         nodes = _reduce(nodes, pattern, now.date())
     return [
         (

@@ -97,6 +97,18 @@ def _calendar_days(part: list[Node], today: date) -> Mention | None:
     return _in_year(_day_of_month(name, days[0], days[-1]) if days else yearly_days(name), part, today)
 
 
+def _day_alone(part: list[Node], today: date) -> Mention | None:
+    """Return the newest such day of a month that is not ahead."""
+    number = _values(part, "dr")[-1]
+    year, month = today.year, today.month
+    for _ in range(12):
+        whole = month_of(year, month)
+        if whole and number <= whole[1].day and date(year, month, number) <= today:
+            return _fixed((date(year, month, number),) * 2)
+        year, month = (year, month - 1) if month > 1 else (year - 1, 12)
+    return None
+
+
 def _nth(kind: str, which: int, weekday: int, whole: Days) -> Days | None:
     """Return the nth (from 0; -1 is the last) week, day, weekend or weekday of some days."""
     start, end = whole[0].toordinal(), whole[1].toordinal()
@@ -319,6 +331,7 @@ RULES: dict[str, Callable[[list[Node], date], Mention | None]] = {
     "yearly": _yearly_mention,
     "weekday": _weekday,
     "unit": _unit_mention,
+    "day_alone": _day_alone,
     "relative": _relative_day,
     "lately": _lately,
     "exact": _exact,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from weft.dates.words import (
     HAN_UNITS,
@@ -27,6 +27,8 @@ class Token(NamedTuple):
     end: int
 
 
+Form = Literal["month first", "day first", "han"]
+"""How dates are written: May 11, 11 May, or 5月11日."""
 _CHUNK = re.compile(r"\d[^\W_]*(?:[.,:/-]\d[^\W_]*)*|[^\W\d_]+")
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:T.*)?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
@@ -36,6 +38,7 @@ _ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|re|ro|do|e|ème|º|ª|te|ten|
 _PAIR = re.compile(r"(\d{1,4})-(\d{1,4})")
 _DECADE = re.compile(r"(\d{3}0)s")
 _DAY_MONTH = re.compile(r"(\d{1,2})\.(\d{1,2})")
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})")
 _BREAKS = re.compile(r"[^\s'’\-–—,.]|\n")
 _BEFORE_NUMBER = "_+$€£¥#@.:/\\"
 _AFTER_NUMBER = "%$€£¥°"
@@ -110,8 +113,8 @@ def _language(words: list[str]) -> str:
     )
 
 
-def latin_tokens(text: str) -> tuple[list[Token], bool]:
-    """Return the tokens of a text in Latin letters, and whether its language puts the month first."""
+def latin_tokens(text: str) -> tuple[list[Token], Form]:
+    """Return the tokens of a text in Latin letters, and how its language writes dates."""
     chunks = list(_CHUNK.finditer(text))
     words = [chunk[0].lower() for chunk in chunks]
     language = _language(words)
@@ -121,20 +124,26 @@ def latin_tokens(text: str) -> tuple[list[Token], bool]:
         start = chunks[position].start()
         _add_gap(tokens, text[end:start], language)
         size, meaning = _meaning(text, chunks, words, position, language)
-        if language == "de" and meaning == [(".", 0)] and tokens and tokens[-1].kind in "PIstbvNfo>":
-            meaning = _german_day(text, chunks[position]) or meaning
+        if meaning == [(".", 0)] and tokens and tokens[-1].kind in "PIstbvNfo>":
+            meaning = _short_date(text, chunks[position], language) or meaning
         end = chunks[position + size - 1].end()
         tokens += [Token(kind, value, start, end) for kind, value in meaning]
         position += size
-    return _decided(tokens, text, language), language == "en"
+    return _decided(tokens, text, language), "month first" if language == "en" else "day first"
 
 
-def _german_day(text: str, chunk: re.Match[str]) -> list[tuple[str, int]]:
-    """Read "am 3.5." as a day and a month."""
-    match = _DAY_MONTH.fullmatch(chunk[0])
-    if match and text[chunk.end() : chunk.end() + 1] == "." and 1 <= int(match[2]) <= 12:
-        return [("d", int(match[1])), ("M", int(match[2]))]
-    return []
+def _short_date(text: str, chunk: re.Match[str], language: str) -> list[tuple[str, int]]:
+    """Read "am 3.5." or "el 3/5" as a day and a month, and "on 5/3" as a month and a day."""
+    if language == "de":
+        match = _DAY_MONTH.fullmatch(chunk[0])
+        if not match or text[chunk.end() : chunk.end() + 1] != ".":
+            return []
+    elif not (match := _SLASHED.fullmatch(chunk[0])):
+        return []
+    day, month = int(match[1]), int(match[2])
+    if language == "en":
+        day, month = month, day
+    return [("d", day), ("M", month)] if 1 <= month <= 12 and 1 <= day <= 31 else []
 
 
 def _meaning(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 _ENGLISH = """
+    two three four five six seven eight nine ten eleven twelve
     after also because before being between both done during each ever going goes go got having hers kind
     kinds long made make many may mention mentioned mentions might mine more most much must name named names
     often one only other over own said same say says shall since sort such thing things think those time
@@ -24,6 +25,7 @@ _SPANISH = """
     sobre son su sus también te ti tiene tenía todo tu tus un una unas unos va y ya yo
 """
 _GERMAN = """
+    dabei damit danach daran darauf darüber davon dazu erinner erinnere
     aber alle als am an auch auf aus bei bin da damals das dass dem den denn der des dich die dir doch du
     ein eine einem einen einer eines er es etwas euch für gab gegen geht gemacht gerade gesagt gesprochen
     gibt habe haben hat hatte hatten heißt hieß ich ihr ihm ihn im in ist ja kann könnt man mein meine
@@ -33,6 +35,8 @@ _GERMAN = """
     wurde wurden zu zum zur
 """
 _FRENCH = """
+    heure heures
+    chez passé passe passait rappelle
     a ai as au aussi aux avait avaient avec avons avez c ce cela ces cet cette ceux combien comme comment d
     dans de des dit dire dites disait donc du elle elles en es est et étaient étais était été être eu fait
     faire fais faisait font ils il j je l la le les leur leurs lui m ma mais me mes moi mon n ne nos notre
@@ -55,6 +59,7 @@ SMALL_TALK = frozenset(
 """Words of greetings and thanks: nothing is recalled for a message that has no other words."""
 
 _CHINESE = """
+    去哪儿 去哪里 去哪 现在 刚才 了解
     什么时候 为什么 怎么样 怎么了 怎么 怎样 什么 哪里 哪儿 哪个 哪些 多少钱 多少 几个 几点 谁 我们家 我们
     你们 他们 她们 咱们 咱家 我家 那套 那个 那些 那本 那次 那家 那天 这个 这些 这次 每个 一个 一下 一些 说过
     说了 说的 聊了 聊过 聊到 谈到 谈了 提到 提过 讲了 讲的 记得 知道 觉得 没有 有没有 是不是 可以 应该 已经
@@ -63,6 +68,8 @@ _CHINESE = """
     多谢 再见 拜拜 不客气 没关系 对不起 没事 哈哈 嗯 明天见 回头见
 """
 _JAPANESE = """
+    行ったんだ 行った んだ
+    リマインド
     いつ どこ だれ 誰 なに 何時 何人 何回 何て 何の 何を 何が 何 どう どんな どの なぜ どうして いくつ
     いくら だっけ でしたっけ っけ でした ました ます です だった した して してた している する される ない
     なかった ていた てた ている てる って という ということ について のこと こと もの とき 時 あの その この
@@ -84,7 +91,8 @@ _CUTTERS = (_cutter(_CHINESE), _cutter(_JAPANESE))
 
 def cut_unspaced(run: str, *, is_japanese: bool) -> list[str]:
     """Cut a run without spaces at the words that say nothing. Returns what stands between them."""
-    return [part for part in _CUTTERS[is_japanese].split(run) if part]
+    parts = _CUTTERS[is_japanese].split(run)
+    return [part for part in parts if part and (len(part) > 1 or not looks_japanese(part))]
 
 
 def looks_japanese(text: str) -> bool:

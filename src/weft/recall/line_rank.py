@@ -25,9 +25,8 @@ _K, _B = 1.2, 0.75
 _MOST_MATCHES = 5
 _NEIGHBOR_SHARE, _DATE_SHARE, _NAMED_SHARE = 0.4, 0.6, 0.2
 """What neighbors, the date, and the name of somebody who speaks here add to relevance."""
-_TELLING, _RARE_SHARE, _COMMON_SHARE, _UNKNOWN_SHARE = 0.75, 0.4, 0.5, 0.5
-"""How rare a word is that alone makes a line relevant, and how relevant; how much common words count, and how
-much words that no line has."""
+_TELLING, _RARE_SHARE, _COMMON_SHARE = 0.75, 0.4, 0.5
+"""How rare a word is that alone makes a line relevant, and how relevant; how much common words count."""
 _UNRELATED, _ALIKE = 0.35, 0.75
 """How near the meanings are of a line that has nothing to do with a question, and of one that answers it."""
 
@@ -149,7 +148,7 @@ class _Ranking:
         _, _, after, *_ = self._around(line.session_id, line.episode, line.run)
         known = sum(self._rarities)
         mass = (own + _NEIGHBOR_SHARE * (after - own)) * known
-        words = mass / (known + _UNKNOWN_SHARE * self._unknown * self._rarest or 1.0)
+        words = mass / (known + self._unknown or 1.0)
         words *= max(_COMMON_SHARE, min(1.0, mass / (_TELLING * self._rarest)))
         rarest = max((self._rarities[bit] for bit in _bits(line.hits)), default=0.0)
         rare = _RARE_SHARE if rarest >= _TELLING * self._rarest else 0.0

@@ -76,6 +76,11 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
     for span in spans:
         said = said.replace(span.text, " ")
     named, names, significant = set[str](), dict[str, None](), dict[str, None]()
+    for name in speakers:
+        if len(name) > 1 and is_unspaced(name) and name in said:
+            named.add(name)
+            names[name] = None
+            said = said.replace(name, " ")
     for match in list(_WORD.finditer(_POSSESSIVE.sub("", said)))[:_MOST_WORDS]:
         word = match.group()
         if name := _speaker(word, speakers):

@@ -21,8 +21,8 @@ FIRST = {
 """Weights of the first guess, which chooses the lines that are looked at closely."""
 
 WEIGHTS = {
-    "own": 2.5,
-    "run": 3.5,
+    "own": 3.0,
+    "run": 2.5,
     "before": 2.5,
     "around": 1.0,
     "session": -2.0,

@@ -62,7 +62,8 @@ class BuildRequest(BuildSpec):
     """One message to build a context for, and everything that a source may read for it.
 
     A builder holds one without a message, and completes a copy for each build. `memory`, `messages` and
-    `activity` are those of the store unless the caller set others. `tool_kinds` are the optional tools that
+    `activity` are those of the store unless the caller set others. `view_from` is the first message of the
+    session that is shown, where no epoch tells. `tool_kinds` are the optional tools that
     are enabled, and `notes` sentences about the settings for the receipt.
     """
 
@@ -76,6 +77,7 @@ class BuildRequest(BuildSpec):
     channel: str = ""
     sender_id: str = ""
     session_id: str = ""
+    view_from: int = 0
     base_instructions: str | None = None
     tool_rules: tuple[ToolRule, ...] = ()
     batch_blocks: frozenset[str] = frozenset()

@@ -12,7 +12,7 @@ from weft.types.escape import one_line
 from weft.types.search import Recalled
 from weft.types.section import OUTSIDE, Offer, Origin, Stability, least_trusted
 
-_MOST_LINES = 60
+_MOST_LINES = 100
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -53,7 +53,7 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         sender=request.sender,
         session_id=request.session_id,
         limit=options.limit,
-        view_from=epoch.first if epoch else 0,
+        view_from=epoch.first if epoch else request.view_from,
         now=request.now,
     )
     lines = [_Shown(hit, _line(hit, request, options)) for hit in _relevant(hits, options)]

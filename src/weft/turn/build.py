@@ -271,10 +271,21 @@ class ContextBuilder:
             mcp_servers=skills.active_servers(message),
         )
         context = await decide(request, materials, history)
+        if first := _late_start(history, context):
+            late = await self._recalled_again(replace(request, view_from=first), materials)
+            context = context if late == materials else await decide(request, late, history)
         sources = [layer.source for layer in request.recipe.layers]
         report(context.receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
+
+    async def _recalled_again(self, request: BuildRequest, materials: Materials) -> Materials:
+        """Return materials in which recall also offers the messages of this session that had no room."""
+        offers = list(materials.offers)
+        for at, layer in enumerate(self._layers):
+            if request.recipe.layers[at].source == "recall":
+                offers[at] = await layer.source(request, layer.options)
+        return replace(materials, offers=tuple(offers))
 
     async def frozen_tools(self) -> Mapping[str, ToolDefinition]:
         """Return the tools that the running epoch of the session froze, by their names."""
@@ -296,6 +307,12 @@ class ContextBuilder:
         materials = Materials(spec=request, offers=empty, tail=history.tail, fold=history.fold)
         decided = await offloaded(size_of(materials), continued, materials, history.view)
         return None if decided is None else render(decided.plan, account(decided.plan))
+
+
+def _late_start(history: History, context: Context) -> int:
+    """Return the first message that is shown, if this build alone knows of it: there is no epoch yet."""
+    is_new = history.view is not None and history.view.epoch is None
+    return context.step.epoch.first if is_new and context.step and context.step.epoch.first > 1 else 0
 
 
 async def _visible_blocks(request: BuildRequest, context: Context) -> tuple[RenderedBlock, ...]:

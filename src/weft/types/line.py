@@ -67,6 +67,8 @@ class LineQuery:
     words: Sequence[str]
     names: Sequence[str] = ()
     spans: Sequence[tuple[float, float]] = ()
+    days: Sequence[tuple[int, int]] = ()
+    """Days since the year 1 that a line may speak of, whenever it was said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,8 @@ class LineCandidates:
     """Lines that match a query or stand near one that does, and how rare the terms of the query are.
 
     `rarities` are in the order of the bits in `Line.hits`; a word that only one line has would be as rare as
-    `rarest`. `unknown` is the number of terms that no line has. `average_words` is the mean length of a line.
+    `rarest`. `unknown` is what the terms weigh that no line has. `average_words` is the mean length of a
+    line.
     """
 
     lines: Sequence[Line]

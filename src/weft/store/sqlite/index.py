@@ -23,7 +23,7 @@ from weft.types.tokenize import STOP_WORDS, is_unspaced, pairs, slices, words
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 _RANKED_CHARS = 20_000
 """How much of a line recall knows: more of a long one is only found by a search."""
-_MOST_DAYS, _YEAR = 93, 365
+MOST_DAYS, _YEAR = 93, 365
 _RUN_LINES = 8
 """A longer run is cut: what was said ten lines ago is no part of what is said now."""
 LineColumns = tuple[str, int, int, int, int, int]
@@ -137,11 +137,11 @@ def _days(text: str, at: float) -> tuple[int, int]:
     except (ValueError, OverflowError):  # a year before 1 or after 9999, as a time zone may make it
         return 0, 0
     spans = [_nearest(span, said.toordinal()) for span in dates_in(text, said)]
-    short = [(first, last) for first, last in spans if last - first <= _MOST_DAYS]
+    short = [(first, last) for first, last in spans if last - first <= MOST_DAYS]
     if not short:
         return 0, 0
     first, last = min(first for first, _ in short), max(last for _, last in short)
-    return (first, last) if last - first <= _MOST_DAYS else short[0]
+    return (first, last) if last - first <= MOST_DAYS else short[0]
 
 
 def _nearest(span: DateSpan, said: int) -> tuple[int, int]:

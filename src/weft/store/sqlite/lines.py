@@ -16,7 +16,7 @@ import apsw
 
 from weft.store.base import Scope
 from weft.store.sqlite.database import Repository
-from weft.store.sqlite.index import scope_word, stems
+from weft.store.sqlite.index import MOST_DAYS, scope_word, stems
 from weft.store.sqlite.rows import fetch
 from weft.store.sqlite.search import ITEM, MAY_FIND, scope_values
 from weft.store.sqlite.vectors import SIGNS_NEAR, near_values, version_of
@@ -45,7 +45,8 @@ _SPEAKERS = """
 _FREQUENCY = "select doc from temp.vocabulary where term = ?"
 _STARTS = "select sum(doc) from (select doc from temp.vocabulary where term >= ? and term < ? limit 500)"
 _AFTER_ALL = "\U0010ffff"
-_PAIR = 0.25
+_WORD, _PAIR, _START = 0.5, 0.25, 0.4
+"""How much a word counts that no text has, or a pair of characters, and one character that begins a pair."""
 _RANKED = """
     select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
     order by score limit ?
@@ -57,6 +58,10 @@ _PLACES = f"""
 """
 _BY_TIME = """
     select id from items where sender = ? and place > 0 and at between ? and ? order by at limit ?
+"""
+_BY_DAY = """
+    select id from items where sender = ? and first_day between ? and ? and first_day > 0 and last_day >= ?
+    order by first_day desc limit ?
 """
 _COLUMNS = """
     items.id, items.session_id, place, run, episode, speaker, at, terms, words, chars, cues, first_day,
@@ -97,7 +102,8 @@ def _search(db: apsw.Connection, search: LineSearch, scope: Scope) -> list[Ranke
         return []
     places = db.execute(_PLACES, {**values, "ids": json.dumps(list(matches))}).fetchall()
     near = {"version": version, "vector": search.vector}
-    candidates = replace(_with_neighbors(db, places, known, near), unknown=_unknown(terms))
+    candidates = _with_neighbors(db, places, known, near)
+    candidates = replace(candidates, unknown=_unknown(terms, candidates))
     return _with_texts(db, search.rank(candidates), values, search.limit)
 
 
@@ -174,11 +180,15 @@ def _matches(
 
 
 def _by_time(db: apsw.Connection, query: LineQuery, owners: Sequence[str]) -> set[int]:
-    """Return lines that were said in the spans of time that a query names."""
+    """Return lines that were said in the spans of time that a query names, or speak of these days."""
     ids = set[int]()
     for first, last in query.spans:
         for owner in owners:
             ids |= {int(row[0]) for row in db.execute(_BY_TIME, (owner, first, last, _MATCHES_BY_TIME))}
+    for first_day, last_day in query.days:
+        for owner in owners:
+            days = (owner, first_day - MOST_DAYS, last_day, first_day, _MATCHES_BY_TIME)
+            ids |= {int(row[0]) for row in db.execute(_BY_DAY, days)}
     return ids
 
 
@@ -188,9 +198,14 @@ def _by_meaning(db: apsw.Connection, search: LineSearch, scope: Scope, version: 
     return {int(row[0]) for row in db.execute(SIGNS_NEAR, {**values, "version": version, "looks": _NEAR})}
 
 
-def _unknown(terms: Sequence[_Term]) -> float:
-    """Return how many words of the query no text has. Most pairs of characters are parts of two words."""
-    return sum(_PAIR if is_unspaced(term.term) else 1.0 for term in terms if not term.count)
+def _unknown(terms: Sequence[_Term], candidates: LineCandidates) -> float:
+    """Return what the terms weigh that no text has.
+
+    A word is as rare as the others of the query. Most pairs of characters are parts of two words.
+    """
+    usual = sum(candidates.rarities) / max(len(candidates.rarities), 1)
+    weights = (_PAIR * candidates.rarest if is_unspaced(term.term) else _WORD * usual for term in terms)
+    return sum(weight for weight, term in zip(weights, terms, strict=True) if not term.count)
 
 
 def _with_neighbors(
@@ -215,7 +230,7 @@ def _with_neighbors(
         lines.append(Line(item, session, place, run, episode, speaker, at, hits, *numbers))
         words += int(str(numbers[0]))
     total = _UNSEEN + int(db.execute("select coalesce(max(id), 0) from items").get or 0)
-    rarities = [_rarity(term.count, total) for term in terms]
+    rarities = [_rarity(term.count, total) * (_START if term.is_start else 1.0) for term in terms]
     return LineCandidates(
         lines=lines,
         rarities=rarities,

@@ -182,6 +182,7 @@ _INDEXES_007 = """
     create index items_in_session on items(session_id, place) where place > 0;
     create index items_by_speaker on items(sender, speaker) where speaker <> '';
     create index items_by_time on items(sender, at) where place > 0;
+    create index items_by_day on items(sender, first_day) where first_day > 0;
 """
 
 

@@ -23,6 +23,8 @@ MESSAGE_COLUMNS = (
     "role, content, tool_calls, tool_call_id, tool_name, timestamp, origin, parts, provider_data, outside, "
     "name"
 )
+_FIRST_SECOND = datetime.min.replace(tzinfo=UTC).timestamp()
+_LAST_SECOND = datetime.max.replace(tzinfo=UTC, microsecond=0).timestamp()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 T = TypeVar("T")
 
@@ -110,10 +112,11 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
 
 
 def stamp(when: datetime | None) -> float | None:
-    """Return seconds since 1970; a time without a zone is UTC."""
+    """Return seconds since 1970. A time without a zone is UTC; one beyond the years of UTC is its limit."""
     if when is None:
         return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return min(max(seconds, _FIRST_SECOND), _LAST_SECOND)
 
 
 def message_columns(message: Message) -> tuple[Any, ...]:

@@ -291,6 +291,7 @@ TABLES: tuple[Table, ...] = (
             "create index items_in_session on items(session_id, place) where place > 0",
             "create index items_by_speaker on items(sender, speaker) where speaker <> ''",
             "create index items_by_time on items(sender, at) where place > 0",
+            "create index items_by_day on items(sender, first_day) where first_day > 0",
         ),
         left_out="derived",
     ),
