@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntFlag
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from weft.types.search import Candidate
 
@@ -31,13 +32,13 @@ class Cue(IntFlag):
     FIRST_PERSON_TWICE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line without its text. `hits` has a bit for each term of the query that it has.
 
     `place`, `run` and `episode` are numbers within the session: a run is what one speaker says in a row, an
     episode what is said without a pause of an hour. `at` is in seconds since 1970, `first_day` and `last_day`
-    are the days of which it speaks, since the year 1; zero if of none.
+    are the days of which it speaks, since the year 1; zero if of none. `meaning` is how near its meaning is
+    to that of the query, at most 1: None without an embedder, or if it is not known yet.
     """
 
     item: int
@@ -54,7 +55,6 @@ class Line:
     first_day: int = 0
     last_day: int = 0
     meaning: float | None = None
-    """How near its meaning is to that of the query, at most 1. None without an embedder, or not yet known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,20 +25,21 @@ from weft.types.search import Candidate, SearchContentType
 from weft.types.tokenize import is_unspaced, pairs
 
 _MOST_TERMS = 48
-_MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 250, 60, 60, 200
+_MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 200, 60, 60, 100
 _MOST_LOOKED_AT = 30_000
 """How many matches of words are compared at most; more common words only find their newest lines."""
-_AROUND = 6
+_AROUND = 5
 _UNSEEN = 100
 """Lines without the words, as if they were there too: in a handful of lines no word is common yet."""
 _MOST_SPEAKERS = 200
 
 _SPEAKERS = """
     with recursive names(name) as (
-        select min(speaker) from items where sender = :sender and speaker > ''
+        select min(speaker) from items where sender = :sender and speaker <> ''
         union all
-        select (select min(speaker) from items where sender = :sender and speaker > names.name)
-        from names where names.name is not null limit :limit
+        select (
+            select min(speaker) from items where sender = :sender and speaker <> '' and speaker > names.name
+        ) from names where names.name is not null limit :limit
     )
     select name from names where name is not null
 """
@@ -128,9 +129,6 @@ class _Term:
     count: int
     is_start: bool = False
 
-    def is_in(self, terms: Collection[str]) -> bool:
-        return self.term in terms or (self.is_start and any(one.startswith(self.term) for one in terms))
-
 
 def _terms(db: apsw.Connection, words: Sequence[str]) -> list[_Term]:
     """Return the terms of words, the rarest first."""
@@ -216,17 +214,16 @@ def _with_neighbors(
     With an embedder, `near` has its version and the vector of the query.
     """
     ranges = list(_ranges(places))
-    bits = {term.term: 1 << at for at, term in enumerate(terms)}
-    starts = [term for term in terms if term.is_start]
-    wanted, lines, words = bits.keys(), list[Line](), 0
+    needles = [
+        (f" {term.term}" if term.is_start else f" {term.term} ", 1 << at) for at, term in enumerate(terms)
+    ]
+    lines, words = list[Line](), 0
     statement = _LINES_BY_MEANING if near["version"] else _LINES
     for item, session, place, run, episode, speaker, at, text, *numbers in db.execute(
         statement, {"ranges": json.dumps(ranges), **near}
     ):
-        has = set(str(text).split())
-        hits = sum(bits[term] for term in wanted & has)
-        for term in starts:
-            hits |= bits[term.term] if term.is_in(has) else 0
+        padded = f" {text} "
+        hits = sum([bit for needle, bit in needles if needle in padded])
         lines.append(Line(item, session, place, run, episode, speaker, at, hits, *numbers))
         words += int(str(numbers[0]))
     total = _UNSEEN + int(db.execute("select coalesce(max(id), 0) from items").get or 0)
