@@ -38,6 +38,24 @@ MEASURES = (*(f"R@{k}" for k in TOP), "all@10", "MRR", *BUDGETS, "shown")
 _RANKED = 200
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _SENDER = "app:owner"
+SMALL_TALK = (
+    "hi",
+    "thanks!",
+    "Good morning!",
+    "ok",
+    "lol",
+    "How are you?",
+    "see you tomorrow",
+    "yes please",
+    "sounds good",
+    "haha nice",
+    "good night",
+    "great, thank you so much",
+    "no worries",
+    "sure, go on",
+    "wow",
+    "hello again",
+)  # fmt: skipp
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +105,14 @@ class Result:
             figures[name] = len(gold & set(_within(self.found, budget))) / len(gold)
         figures["shown"] = len(gold & self.shown) / len(gold)
         return figures
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A message to which the store has no answer, and how many tokens a turn recalled for it all the same."""
+
+    kind: str
+    tokens: int
 
 
 def _within(found: Sequence[tuple[str, int]], budget: int) -> Iterator[str]:
@@ -159,10 +185,15 @@ def split(talk: Talk) -> Talk:
 # --- searching
 
 
-async def search(folder: Path, talks: Sequence[Talk], options: Any, progress: Progress) -> list[Result]:
-    """Ask all questions: a store for each conversation, or one store for all of them."""
+async def search(
+    folder: Path, talks: Sequence[Talk], options: Any, progress: Progress
+) -> tuple[list[Result], list[Unanswered]]:
+    """Ask all questions: a store for each conversation, or one store for all of them.
+
+    Each store is also asked what it cannot know: questions of the next conversation, and small talk.
+    """
     stores = [list(talks)] if options.one_store else [[talk] for talk in talks]
-    results = []
+    results, unanswered = list[Result](), list[Unanswered]()
     for number, group in enumerate(stores):
         path = folder / f"{number}-{time.monotonic_ns()}"
         path.mkdir()
@@ -179,7 +210,18 @@ async def search(folder: Path, talks: Sequence[Talk], options: Any, progress: Pr
                 for question in progress.track(talk.questions, description="asking"):
                     result = await _ask(store, builder, question, names[at], newest)
                     results.append(result)
-    return results
+            strange = [one.text for one in talks[(number + 1) % len(talks)].questions[::4]]
+            for kind, texts in (("another's questions", strange), ("small talk", SMALL_TALK)):
+                if kind == "small talk" or len(stores) > 1:
+                    unanswered += [Unanswered(kind, await _shown_tokens(builder, text)) for text in texts]
+    return results, unanswered
+
+
+async def _shown_tokens(builder: weft.ContextBuilder, text: str) -> int:
+    context = await builder.build(text)
+    return (
+        sum(item.tokens for item in context.receipt.kept if item.source == "recall") if context.receipt else 0
+    )
 
 
 def _embedder(name: str | None) -> Embedder | None:
@@ -293,6 +335,19 @@ def _show(title: str, rows: dict[str, dict[str, float]]) -> None:
     out.print(shown)
 
 
+def _silence(unanswered: Sequence[Unanswered]) -> dict[str, dict[str, float]]:
+    """Show how often nothing is recalled where nothing can be relevant."""
+    rows = {}
+    shown = table("what", "n", "nothing recalled", "mean tokens")
+    for kind in dict.fromkeys(one.kind for one in unanswered):
+        tokens = [one.tokens for one in unanswered if one.kind == kind]
+        share, mean = 100 * tokens.count(0) / len(tokens), sum(tokens) / len(tokens)
+        rows[kind] = {"n": len(tokens), "nothing": round(share, 1), "tokens": round(mean)}
+        shown.add_row(kind, str(len(tokens)), f"{share:.1f} %", f"{mean:.0f}")
+    out.print(shown)
+    return rows
+
+
 def main() -> None:
     parser = arguments("Measure how much of the evidence recall finds.")
     parser.add_argument("path", type=Path, help="conversations with questions, as JSON")
@@ -309,14 +364,17 @@ def main() -> None:
     if options.without:
         weights.WEIGHTS[options.without] = 0.0
     with workplace() as (folder, progress):
-        results = asyncio.run(search(folder, talks, options, progress))
+        results, unanswered = asyncio.run(search(folder, talks, options, progress))
     report = figures(results)
     _show("weft", report)
+    silence = _silence(unanswered)
     beside = {name: figures(ranked) for name, ranked in floors(talks).items()}
     for name, rows in beside.items():
         _show(name, {key: rows[key] for key in ("1-4", "5") if key in rows})
     if options.json:
-        options.json.write_text(json.dumps({**report, "floors": beside}, indent=1) + "\n", "utf-8")
+        options.json.write_text(
+            json.dumps({**report, "floors": beside, "unanswered": silence}, indent=1) + "\n", "utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ EMPTY_WORDS = frozenset(" ".join((_ENGLISH, _SPANISH, _GERMAN, _FRENCH)).split()
 
 SMALL_TALK = frozenset(
     """
+    absolutely again anyway course definitely exactly guess indeed maybe please problem see true well worries
+    worry
     afternoon awesome back bye cool cute evening fine glad good great haha happy hello hey hi hmm hope later
     lol lovely luck morning nice night nope ok okay oh ooh right sorry sounds sure soon thank thanks today
     tomorrow tonight totally welcome wonderful wow yeah yep yes yesterday adiós bien buenas bueno buenos

@@ -103,6 +103,12 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
     )
 
 
+def asked_days(query: str, now: datetime) -> tuple[DateSpan, ...]:
+    """Return the days that a question asks for; none if it is no question."""
+    part = query_part(query)
+    return dates_in(part, now) if _ASKS.search(part) else ()
+
+
 def has_words(query: str) -> bool:
     """Check whether a query says anything but a greeting."""
     part = query_part(query)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from weft.recall.fuse import excerpt
+from weft.recall.question import asked_days
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.search import Recalled
-from weft.types.section import OUTSIDE, Offer, Origin, Stability, least_trusted
+from weft.types.section import OUTSIDE, Offer, Origin, Piece, Stability, least_trusted
 
 _MOST_LINES = 100
+_SURE, _LEAST_UNSURE, _MOST_UNSURE = 0.5, 0.1, 8
+"""From which relevance on a line surely bears on the message; else how much and how many are shown."""
+_MOST_SPANS, _MOST_KNOWN, _KNOWN_WORTH = 4, 20, 100.0
+_EPOCH, _DAY = date(1970, 1, 1), 86_400.0
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -41,7 +46,7 @@ class _Shown:
 
 
 async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
-    """Offer the best lines, conversation by conversation in the order of time.
+    """Offer the best lines, conversation by conversation in the order of time, and what was known then.
 
     Nothing is looked up if the message does not need it.
     """
@@ -69,6 +74,7 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         origin=Origin.USER,
         ids=[line.hit.id for line in lines],
     )
+    known = await _known_then(request) if options.grouped else []
     return Offer(
         pieces=tuple(
             replace(
@@ -77,9 +83,37 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
                 heading=_time(began[_group(line.hit)], request) if options.grouped else "",
             )
             for piece, line in zip(offered, lines, strict=True)
-        ),
-        worth=tuple(line.hit.score for line in lines),
+        )
+        + tuple(known),
+        worth=(*(line.hit.score for line in lines), *(_KNOWN_WORTH for _ in known)),
     )
+
+
+async def _known_then(request: BuildRequest) -> list[Piece]:
+    """Return what was known about the person at the times that a question names, where that has changed."""
+    past = [span for span in asked_days(request.message, request.now) if span.first <= request.now.date()]
+    if request.store is None or not past:
+        return []
+    known = dict[str, Piece]()
+    for span in past[:_MOST_SPANS]:
+        first, last = _seconds(span.first), _seconds(span.last) + _DAY
+        for fact in await request.store.facts.list_replaced(request.sender, first=first, last=last):
+            until = f"{request.local(fact.ended_at):%Y-%m-%d}" if fact.ended_at else ""
+            text = f"- {one_line(fact.key)}: {one_line(fact.value)} (until {until})"
+            piece = Piece(
+                text=text,
+                id=f"was {fact.key} {until}",
+                title=f"{fact.key} until {until}",
+                why="known about this person at the time that the message names",
+                origin=Origin.IMPORT if fact.asked_by else Origin.USER,
+                heading="Known then",
+            )
+            known.setdefault(piece.id, piece)
+    return list(known.values())[:_MOST_KNOWN]
+
+
+def _seconds(day: date) -> float:
+    return (day - _EPOCH).total_seconds()
 
 
 def _group(hit: Recalled) -> tuple[str, int]:
@@ -104,18 +138,21 @@ def _time(at: datetime | None, request: BuildRequest) -> str:
 def _relevant(hits: Sequence[Recalled], options: RecallOptions) -> list[Recalled]:
     """Return the hits that are relevant enough, best first; of equal texts only the best one.
 
+    Where none is surely relevant, only the few best are returned: they may be what is meant, and cost little.
     A line in which text of strangers may stand is recalled for its own words only, not for those beside it:
     whatever is in view taints what the model does.
     """
     best = max((hit.relevance for hit in hits), default=0.0)
     if not best or best < options.enough:
         return []
+    is_sure = best >= _SURE
+    least = options.least if is_sure else max(options.least, _LEAST_UNSURE)
     seen = dict[str, Recalled]()
     for hit in hits:
         is_own = hit.origin not in OUTSIDE or hit.reasons.get("words", 1.0) > 0
-        if is_own and hit.relevance and hit.relevance >= best * options.least:
+        if is_own and hit.relevance and hit.relevance >= best * least:
             seen.setdefault(" ".join(hit.text.lower().split()), hit)
-    return list(seen.values())
+    return list(seen.values())[: None if is_sure else _MOST_UNSURE]
 
 
 def _line(hit: Recalled, request: BuildRequest, options: RecallOptions) -> str:

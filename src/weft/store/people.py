@@ -22,6 +22,14 @@ class FactReader(Protocol):
     async def list(self, sender: str) -> Sequence[Fact]:
         """Return the facts about a person, sorted by key."""
 
+    async def list_replaced(
+        self, sender: str, *, first: float | None = None, last: float | None = None
+    ) -> Sequence[Fact]:
+        """Return earlier values that a newer one replaced, the latest first.
+
+        With times, only those that held between them. What was forgotten is not among them.
+        """
+
 
 class Facts(FactReader, Protocol):
     """Facts about people, with their history. Linked senders are one person and share their facts.

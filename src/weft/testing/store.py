@@ -34,12 +34,17 @@ class InMemoryBlocks:
 
 @dataclass(frozen=True, slots=True)
 class InMemoryFacts:
-    """Facts by sender, such as `telegram:42`."""
+    """Facts by sender, such as `telegram:42`. Those with an end were replaced."""
 
     by_sender: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
 
     async def list(self, sender: str) -> Sequence[Fact]:
-        return self.by_sender.get(sender, ())
+        return [fact for fact in self.by_sender.get(sender, ()) if fact.ended_at is None]
+
+    async def list_replaced(
+        self, sender: str, *, first: float | None = None, last: float | None = None
+    ) -> Sequence[Fact]:
+        return [fact for fact in self.by_sender.get(sender, ()) if fact.ended_at is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from weft.store.sqlite.identity import PERSON
 from weft.store.sqlite.rows import next_seq, storable
 from weft.types.memory import Fact
 
+_MOST_REPLACED = 200
+# A new value ends the one before with the number of its own beginning; forgetting does not.
+_REPLACED = "ended_seq in (select began_seq from facts)"
 _FACTS = f"select key, value, created_at, ended_at, asked_by from facts where person = {PERSON}"
 
 
@@ -60,6 +63,18 @@ class SqliteFacts(Repository):
     async def list(self, sender: str) -> builtins.list[Fact]:
         query = f"{_FACTS} and ended_at is null order by key, created_at desc, id desc"
         return await self._fetch(Fact, query, sender)
+
+    async def list_replaced(
+        self, sender: str, *, first: float | None = None, last: float | None = None
+    ) -> builtins.list[Fact]:
+        query = (
+            f"{_FACTS} and {_REPLACED} "
+            "and (?2 is null or ended_at >= ?2) and (?3 is null or created_at <= ?3) "
+            "and not exists (select 1 from facts as gone where gone.person = facts.person "
+            f"and gone.key = facts.key and gone.ended_seq > facts.ended_seq and not gone.{_REPLACED}) "
+            f"order by ended_seq desc limit {_MOST_REPLACED}"
+        )
+        return await self._fetch(Fact, query, sender, first, last)
 
     async def history(self, sender: str, key: str) -> builtins.list[Fact]:
         return await self._fetch(Fact, f"{_FACTS} and key = ?2 order by began_seq", sender, key)
