@@ -75,7 +75,7 @@ def _stability(page: Page, rows: list[dict[str, Any]]) -> None:
 
 
 def _build(data: dict[str, Any]) -> Iterator[Figure]:
-    of_count, growth = data["of_count_10k"], data["growth_100k"]
+    of_count, growth = data["of_count_10k"], data["growth"]
     counting = f"counting {ms(data['rows'][1]['count_ms'])}"
     what = "build with 10k messages in a list, of counting them"
     yield Figure(what, of_count, f"{of_count:.3f}", counting, 0.05, "0.05")

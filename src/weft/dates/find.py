@@ -24,6 +24,7 @@ _NUMERIC = re.compile(
     r"|\b(?:on|since|until|before|after|el|le|del?|au?) \d\d?/\d\d?\b"
     r"|\b(?:on the|am|le|el|día) \d\d?(?:st|nd|rd|th|\.)?(?!\d)"
 )
+_MAY_BE_NUMERIC = re.compile(r"\d|\ban\b")
 _HAN = re.compile(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -135,7 +136,9 @@ def dates_in(text: str, now: datetime) -> tuple[DateSpan, ...]:
 
 
 def _may_speak_of_days(text: str) -> bool:
-    return not TRIGGERS.isdisjoint(_WORD.findall(text.lower())) or _NUMERIC.search(text) is not None
+    if not TRIGGERS.isdisjoint(_WORD.findall(text.lower())):
+        return True
+    return _MAY_BE_NUMERIC.search(text) is not None and _NUMERIC.search(text) is not None
 
 
 def _spans(text: str, tokens: list[Token], form: Form, now: datetime) -> list[tuple[int, DateSpan]]:

@@ -156,14 +156,15 @@ _CUES: dict[str, int] = {}
 for _cue, _words in _WORDS.items():
     for _word in _words.split():
         _CUES[_word] = _CUES.get(_word, 0) | _cue.value
+_DIGIT, _YEAR = re.compile(r"\d"), re.compile(r"\b(?:19|20)\d\d\b")
 _SIGNS = (
-    (Cue.TIME, re.compile(r"\b(?:19|20)\d\d\b|[年月日週周昨]|明日|去年|前天")),
-    (Cue.NUMBER, re.compile(r"\d|[一二三四五六七八九十两]")),
+    (Cue.TIME, re.compile(r"[年月日週周昨]|明日|去年|前天")),
+    (Cue.NUMBER, re.compile(r"[一二三四五六七八九十两]")),
     (Cue.PLACE, re.compile(r"[在住去到市国町村区駅]|から|まで")),
     (Cue.REASON, re.compile(r"因为|所以|ので|から|ため")),
     (Cue.FIRST_PERSON, re.compile(r"[我私僕俺]")),
 )
-"""What has no spaces around it: digits, and words of Chinese and Japanese."""
+"""Words of Chinese and Japanese, which have no spaces around them."""
 
 
 def cues_of(text: str) -> Cue:
@@ -171,7 +172,9 @@ def cues_of(text: str) -> Cue:
     text = text[:_LOOKED_AT]
     known = [_CUES[word] for word in _WORD.findall(text.lower()) if word in _CUES]
     cues = Cue(reduce(or_, known, 0))
-    for cue, pattern in _SIGNS:
+    if _DIGIT.search(text):
+        cues |= Cue.NUMBER | Cue.TIME if _YEAR.search(text) else Cue.NUMBER
+    for cue, pattern in () if text.isascii() else _SIGNS:
         if pattern.search(text):
             cues |= cue
     if "?" in text or "？" in text:
