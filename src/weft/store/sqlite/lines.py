@@ -25,8 +25,8 @@ from weft.types.search import Candidate, SearchContentType
 from weft.types.tokenize import is_unspaced, pairs
 
 _MOST_TERMS = 48
-_MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 200, 60, 60, 100
-_MOST_LOOKED_AT = 30_000
+_MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 120, 60, 60, 100
+_MOST_LOOKED_AT = 10_000
 """How many matches of words are compared at most; more common words only find their newest lines."""
 _AROUND = 5
 _UNSEEN = 100
@@ -171,6 +171,8 @@ def _matches(
             if len(mine) < _MATCHES // 2:
                 rows = db.execute(_RANKED, (only_mine + match, _MATCHES))
                 matches = {int(row[0]) for row in rows}
+    if len(common) > 1:
+        common.insert(0, " AND ".join(common[:2]))
     for match in common[: 0 if len(matches) >= _MATCHES else 3]:
         scoped = f"text:({match})" if scope.everyone else f"{only_mine}text:({match})"
         matches |= {int(row[0]) for row in db.execute(_NEW, (scoped, _NEWEST))}
