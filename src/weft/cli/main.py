@@ -44,7 +44,7 @@ COMMANDS = {
     "people": "See who writes to the assistant, and make several senders one person.",
     "recipes": "List, show and check recipes.",
     "restore": "Put a backup in the place of the database; the old one is kept beside it.",
-    "search": "Search all messages, blocks and notes that are kept.",
+    "search": "Search all messages, blocks, notes and facts, and say why each hit was found.",
     "serve": "Stay on: answer on all channels of the settings, tell tasks, learn from what was said.",
     "sessions": "List, read, rename, delete, export and import conversations, and begin new ones.",
     "skills": "List, show and check skills, and try their tools.",

@@ -21,7 +21,7 @@ from weft.types.memory import (
 )
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.search import Candidate, Recalled, SearchContentType
+from weft.types.search import Candidate, Recalled, SearchContentType, SearchFilter
 from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
 from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail, TurnInfo
 
@@ -30,13 +30,15 @@ from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, T
 class Scope:
     """Whose items a search covers: those of an agent or a sender, with blocks shared with it, or all.
 
-    Of the session `without_session` only the messages before the number `view_from` are covered.
+    Of the session `without_session` only the messages before the number `view_from` are covered. `only`
+    limits all of it further.
     """
 
     owner: str = ""
     everyone: bool = False
     without_session: str = ""
     view_from: int = 0
+    only: SearchFilter = SearchFilter()
 
 
 class MessageLog(Protocol):
@@ -355,6 +357,18 @@ class SearchIndex(Protocol):
     ) -> Sequence[Candidate]:
         """Return the best matches, best first; nothing if the query has no words."""
 
+    async def fact_candidates(self, query: str, scope: Scope, *, limit: int) -> Sequence[Candidate]:
+        """Return the facts that have words of the query, best first, also those that have ended.
+
+        Their scores can be compared with those of `candidates`.
+        """
+
+    async def around(self, messages: Sequence[str], count: int) -> Mapping[str, Sequence[Candidate]]:
+        """Return each of these messages, by their ids, with so many lines of its session on either side."""
+
+    async def speakers(self, scope: Scope) -> Sequence[str]:
+        """Return the names of those who speak in the conversations of a scope, sorted."""
+
 
 class LineIndex(Protocol):
     """Finds lines of conversations, with what is said around them."""
@@ -377,6 +391,12 @@ class VectorIndex(Protocol):
 
     async def count_missing(self, embedder: str) -> int:
         """Return how many texts have no vector of this embedder yet."""
+
+    async def count_texts(self) -> int:
+        """Return how many texts there are that can have a vector."""
+
+    async def find_embedder(self) -> str:
+        """Return the name of the embedder in use; empty, if there never was one."""
 
     async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""

@@ -22,6 +22,8 @@ from weft.types.search import Candidate, SearchContentType
 
 OVERSAMPLE = 16
 """How many vectors are compared exactly for each hit that is wanted: signs alone are too coarse."""
+_FILTERED = 8
+"""How many times more signs are looked at if the search is limited further: the limits are checked after."""
 _RUN_LINES, _BEFORE_CHARS = 12, 600
 """How many lines of a run are embedded with its last one, and how much of the run before."""
 
@@ -80,6 +82,13 @@ class SqliteVectors(Repository):
         query = "select count(*) from items where embedded < ?"
         return await self._value(int, query, version or 1 << 62) or 0
 
+    async def count_texts(self) -> int:
+        return await self._value(int, "select count(*) from items") or 0
+
+    async def find_embedder(self) -> str:
+        query = "select name from embedders order by version desc limit 1"
+        return await self._value(str, query) or ""
+
     async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         def work(db: apsw.Connection) -> None:
             version = version_of(db, embedder)
@@ -135,7 +144,7 @@ def near_values(
         "vector": vector,
         "owner_keys": json.dumps([_key(name) for name in search_owners(db, scope.owner)]),
         "session_key": _key(scope.without_session) if scope.without_session and not scope.view_from else None,
-        "looks": limit * OVERSAMPLE,
+        "looks": limit * OVERSAMPLE * (_FILTERED if scope.only.is_set else 1),
     }
 
 
