@@ -193,6 +193,9 @@ class BackendStore:
         await self.memory.save_texts(None if scope.everyone else scope.owner)
         return await self.searcher.search(query, scope)
 
+    async def count_texts(self) -> int:
+        return await self._backend.vectors.count_texts()
+
     async def purge(self, text: str) -> int:
         if not text.strip():
             raise StoreError("There is nothing to purge: give the text.")

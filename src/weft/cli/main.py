@@ -42,6 +42,7 @@ COMMANDS = {
     "models": "List the models that can answer; install the embedded one.",
     "pair": "Let in the person who was given this code; without a code, list who is in.",
     "people": "See who writes to the assistant, and make several senders one person.",
+    "recall": "Choose what compares meanings in searches, and index what was said.",
     "recipes": "List, show and check recipes.",
     "restore": "Put a backup in the place of the database; the old one is kept beside it.",
     "search": "Search all messages, blocks, notes and facts, and say why each hit was found.",

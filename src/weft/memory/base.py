@@ -34,6 +34,9 @@ class Store(Lasting, Protocol):
             StoreError: the search is by meaning, and there is no embedder, or it does not work.
         """
 
+    async def count_texts(self) -> int:
+        """Return how many texts a search covers, and an embedder indexes."""
+
     async def audit(self) -> list[Finding]:
         """Return what is wrong with what is remembered, each with the command that mends it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ import httpx
 from weft.errors import StoreError
 
 _SECONDS = 60.0
+_LIST_SECONDS = 2.0
 _MOST_ERROR = 200
+_EMBEDS = re.compile(r"embed|minilm|\bbge|\bgte|\be5\b|paraphrase", re.IGNORECASE)
 
 
 class HttpEmbedder:
@@ -71,3 +74,21 @@ class HttpEmbedder:
 
 def _padded(vector: list[float]) -> list[float]:
     return vector + [0.0] * (-len(vector) % 8)
+
+
+async def list_embedding_models(url: str) -> list[str] | None:
+    """Return the models of an Ollama that look like embedding models; None if it does not answer."""
+    try:
+        async with httpx.AsyncClient(timeout=_LIST_SECONDS) as client:
+            answer = await client.get(f"{url.rstrip('/')}/api/tags")
+        rows: Any = answer.json()["models"] if answer.is_success else None
+        names = [str(row.get("name") or "") for row in rows if _embeds(row)] if rows is not None else None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return names if names is None else [name for name in names if name]
+
+
+def _embeds(row: Any) -> bool:
+    details = row.get("details")
+    family = details.get("family") if isinstance(details, dict) else ""
+    return "bert" in str(family or "") or _EMBEDS.search(str(row.get("name") or "")) is not None

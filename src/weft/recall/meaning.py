@@ -87,6 +87,7 @@ class Meaning:
                 embedded = await packed(self._embedder, [text for _, text in missing])
                 items = [item for item, _ in missing]
                 await self.vectors.save(self.embedder, list(zip(items, embedded, strict=True)))
+            self.failure = ""
             left = None if left is None else left - len(missing)
             yield len(missing)
 

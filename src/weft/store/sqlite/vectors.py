@@ -44,9 +44,10 @@ _SAID = f"""
         ), '') end
     from items where embedded < ?1 order by embedded desc, items.id desc limit ?2
 """
+# A model of the same name may have been replaced by one whose vectors have another length.
 SIGNS_NEAR = """
     select item_id from vector_signs
-    where version = :version and source in (select value from json_each(:sources))
+    where version = :version and 32 * length(signs) = length(:vector) and source in (select value from json_each(:sources))
         and (:everyone or agent in (select value from json_each(:owner_keys))
             or sender in (select value from json_each(:owner_keys)) or item_id in (
             select items.id from block_shares
@@ -61,6 +62,7 @@ _NEAREST = f"""
     with near as ({SIGNS_NEAR})
     select {ITEM}, coalesce(1.0 - vec_distance_cosine(vectors.vector, :vector), 0.0) as meaning
     from items join vectors on vectors.item_id = items.id and vectors.version = :version
+        and length(vectors.vector) = length(:vector)
     where items.id in (
             select item_id from near
             union
