@@ -13,6 +13,8 @@ from weft.errors import StoreError
 _SECONDS = 60.0
 _LIST_SECONDS = 2.0
 _MOST_ERROR = 200
+_WRONG = (TypeError, AttributeError)
+"""What an answer of another shape raises."""
 _EMBEDS = re.compile(r"embed|minilm|\bbge|\bgte|\be5\b|paraphrase", re.IGNORECASE)
 
 
@@ -52,27 +54,28 @@ class HttpEmbedder:
                 "`weft recall setup` chooses another model."
             )
         vectors = self._vectors(answer)
-        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
+        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1 or [] in vectors:
             raise StoreError(
                 f"The embedder at {self._url} did not answer with a vector for each text: is {self._model!r} "
                 "a model for embeddings?"
             )
-        self.dimensions = len(vectors[0]) if vectors else self.dimensions
-        return vectors
+        padded = [_padded(vector) for vector in vectors]
+        self.dimensions = len(padded[0]) if padded else self.dimensions
+        return padded
 
-    def _vectors(self, answer: httpx.Response) -> list[Sequence[float]]:
+    def _vectors(self, answer: httpx.Response) -> list[list[float]]:
         try:
             data: Any = answer.json()
             if self._kind == "ollama":
                 rows = data["embeddings"]
             else:
                 rows = [one["embedding"] for one in sorted(data["data"], key=lambda one: one.get("index", 0))]
-            return [_padded([float(number) for number in row]) for row in rows]
-        except (ValueError, KeyError, TypeError, AttributeError):
+            return [[float(number) for number in row] for row in rows]
+        except (LookupError, ValueError, *_WRONG):
             return []
 
 
-def _padded(vector: list[float]) -> list[float]:
+def _padded(vector: list[float]) -> Sequence[float]:
     return vector + [0.0] * (-len(vector) % 8)
 
 
@@ -83,7 +86,7 @@ async def list_embedding_models(url: str) -> list[str] | None:
             answer = await client.get(f"{url.rstrip('/')}/api/tags")
         rows: Any = answer.json()["models"] if answer.is_success else None
         names = [str(row.get("name") or "") for row in rows if _embeds(row)] if rows is not None else None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError):
+    except (httpx.HTTPError, httpx.InvalidURL, ExceptionGroup, LookupError, ValueError, *_WRONG):
         return None
     return names if names is None else [name for name in names if name]
 

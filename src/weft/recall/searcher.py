@@ -40,6 +40,7 @@ MOST_HITS, MOST_AROUND = 200, 20
 _MESSAGES, _FACTS = SearchContentType.MESSAGES, FactType.FACTS
 _RELEVANT = 0.3
 """How relevant a line is at least that has no word of the query: others only stand beside a hit."""
+_WORDS_SHARE, _SPARE = 0.3, 20
 _UNRELATED = 0.2
 """How near in meaning a text without a word of the query is at least."""
 
@@ -109,7 +110,7 @@ class Searcher:
     ) -> Sequence[RankedLine]:
         """Return messages as recall ranks them."""
         lines = _LineRanking(query.text, now, scope.only)
-        search = LineSearch(ask=lines.ask, rank=lines.rank, limit=limit)
+        search = LineSearch(ask=lines.ask, rank=lines.rank, limit=min(3 * limit + _SPARE, LOOKED_AT))
         if self._meaning is not None and query.mode != SearchMode.FTS and has_words(query.text):
             vector = await self._meaning.vector_of(query.text)
             search = replace(search, embedder=self._meaning.embedder, vector=vector)
@@ -160,18 +161,21 @@ def _merged(
 ) -> list[MemorySearchResult]:
     """Order the messages among the hits as `lines` are, and add those lines that are no hits yet.
 
-    The best line gets the score of the best message, and the others their share of it.
+    The best line gets the score of the best message, and the others their share of it. Somebody who searches
+    wants to see their own words, so the words of a line count for more than in recall.
     """
     messages = {hit.id: hit for hit in hits if hit.source == _MESSAGES}
     best_line = max((line.score for line in lines), default=0.0)
-    best = max((hit.score for hit in messages.values()), default=0.0)
-    best = max(best, max((line.relevance for line in lines), default=0.0))
+    best_message = max((hit.score for hit in messages.values()), default=0.0)
+    best = max(best_message, max((line.relevance for line in lines), default=0.0))
     ordered = list[MemorySearchResult]()
     for line in lines:
         if line.text is not None:
             share = max(line.score, 0.0) / best_line if best_line > 0 else line.relevance
             hit = messages.pop(line.text.id, None) or _hit(query, line.text)
-            ordered.append(replace(hit, score=best * share, reasons=line.reasons))
+            words = hit.score / best_message if best_message else share
+            score = best * ((1 - _WORDS_SHARE) * share + _WORDS_SHARE * words)
+            ordered.append(replace(hit, score=score, reasons=line.reasons))
     return [*ordered, *messages.values(), *(hit for hit in hits if hit.source != _MESSAGES)]
 
 

@@ -47,7 +47,8 @@ _SAID = f"""
 # A model of the same name may have been replaced by one whose vectors have another length.
 SIGNS_NEAR = """
     select item_id from vector_signs
-    where version = :version and 32 * length(signs) = length(:vector) and source in (select value from json_each(:sources))
+    where version = :version and 32 * length(signs) = length(:vector)
+        and source in (select value from json_each(:sources))
         and (:everyone or agent in (select value from json_each(:owner_keys))
             or sender in (select value from json_each(:owner_keys)) or item_id in (
             select items.id from block_shares
