@@ -11,7 +11,7 @@ import pytest
 
 import weft
 from embedding_server import EmbeddingServer
-from programs import WEFT, Terminal, environ, run_weft
+from programs import WEFT, Terminal, environ, run_weft, start_server
 
 SETTINGS = '# mine\nrecipe = "weft"  # the best\n\n[search]  # how\n# by words\n\n[skills]\n# none yet\n'
 
@@ -186,3 +186,20 @@ def test_a_failure_while_indexing_says_how_far_it_got(tmp_path: Path) -> None:
     assert indexing.returncode == 1
     assert errors.startswith("Stopped: 64 of 100 texts are indexed.")
     assert "refused with 500" in errors
+
+
+def test_a_server_indexes_when_it_starts_and_ends_at_once_while_it_does(tmp_path: Path) -> None:
+    keep(tmp_path, 3)
+    with EmbeddingServer(most=0) as embeddings:
+        settings = f'[search]\nembedder = "ollama"\nmodel = "m"\nurl = "{embeddings.url}"\n'
+        (tmp_path / "config.toml").write_text(settings, "utf-8")
+        server = start_server(environ(tmp_path), "--provider", "scripted", "--port", "0")
+        try:
+            assert embeddings.waits.wait(60)
+            server.send_signal(signal.SIGTERM)
+            _, errors = server.communicate(timeout=60)
+        finally:
+            server.kill()
+
+    assert (server.returncode, "Traceback" in errors) == (0, False)
+    assert (status(tmp_path)["indexed"], status(tmp_path)["texts"]) == (0, 3)

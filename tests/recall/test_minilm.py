@@ -19,7 +19,7 @@ async def test_it_knows_like_from_unlike() -> None:
     def likeness(one: object, other: object) -> float:
         assert isinstance(one, list)
         assert isinstance(other, list)
-        return sum(a * b for a, b in zip(one, other, strict=True))
+        return float(sum(a * b for a, b in zip(one, other, strict=True)))
 
     assert likeness(boat, ship) > 0.4 > 0.2 > likeness(boat, tomatoes)
     assert all(len(vector) == 384 for vector in (boat, ship, tomatoes, empty))

@@ -11,7 +11,8 @@ from weft.offload import offloaded
 from weft.recall.fuse import ranked
 from weft.recall.meaning import Meaning
 from weft.spans import begin
-from weft.store.base import Scope, SearchIndex
+from weft.store.base import Scope
+from weft.store.indexes import SearchIndex
 from weft.types.search import Candidate, MemorySearchResult, SearchMode, SearchOptions
 
 _log = logging.getLogger(__name__)

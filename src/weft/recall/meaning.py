@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from weft.errors import WeftError
 from weft.recall.embed import Embedder, packed
-from weft.store.base import VectorIndex
+from weft.store.indexes import VectorIndex
 
 _log = logging.getLogger(__name__)
 BATCH = 32

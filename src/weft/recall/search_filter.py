@@ -7,7 +7,8 @@ from datetime import date, datetime, time, timedelta
 
 from weft.dates.find import dates_in
 from weft.errors import ConfigError, did_you_mean
-from weft.store.base import Scope, SearchIndex
+from weft.store.base import Scope
+from weft.store.indexes import SearchIndex
 from weft.store.people import People
 from weft.types.person import OWNER_NAME
 from weft.types.search import FactType, SearchContentType, SearchFilter

@@ -21,7 +21,8 @@ from weft.recall.meaning import Meaning
 from weft.recall.question import Question, has_words, read_question
 from weft.recall.search_filter import read_period, read_speaker
 from weft.spans import begin
-from weft.store.base import LineIndex, Scope, SearchIndex
+from weft.store.base import LineIndex, Scope
+from weft.store.indexes import SearchIndex
 from weft.store.people import People
 from weft.types.line import LineCandidates, LineQuery, LineSearch, RankedLine
 from weft.types.search import (

@@ -1,6 +1,6 @@
 """The contract of a database for conversations and memory: one protocol for each thing that is stored.
 
-`blocks.py` has the protocols for memory blocks, `people.py` those for what belongs to people (facts, tasks,
+`blocks.py` has the protocols for memory blocks, `indexes.py` those for searches, `people.py` those for what belongs to people (facts, tasks,
 mailbox, auth), and `backend.py` puts all of them together.
 """
 
@@ -21,7 +21,7 @@ from weft.types.memory import (
 )
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.search import Candidate, Recalled, SearchContentType, SearchFilter
+from weft.types.search import Recalled, SearchFilter
 from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
 from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail, TurnInfo
 
@@ -349,27 +349,6 @@ class Archive(Protocol):
         """Delete a note. Returns whether it existed."""
 
 
-class SearchIndex(Protocol):
-    """Finds candidates by their words, within a scope."""
-
-    async def candidates(
-        self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
-    ) -> Sequence[Candidate]:
-        """Return the best matches, best first; nothing if the query has no words."""
-
-    async def fact_candidates(self, query: str, scope: Scope, *, limit: int) -> Sequence[Candidate]:
-        """Return the facts that have words of the query, best first, also those that have ended.
-
-        Their scores can be compared with those of `candidates`.
-        """
-
-    async def around(self, messages: Sequence[str], count: int) -> Mapping[str, Sequence[Candidate]]:
-        """Return each of these messages, by their ids, with so many lines of its session on either side."""
-
-    async def speakers(self, scope: Scope) -> Sequence[str]:
-        """Return the names of those who speak in the conversations of a scope, sorted."""
-
-
 class LineIndex(Protocol):
     """Finds lines of conversations, with what is said around them."""
 
@@ -378,40 +357,6 @@ class LineIndex(Protocol):
 
         `search.ask` and `search.rank` are called in a thread of the store.
         """
-
-
-class VectorIndex(Protocol):
-    """Finds candidates by their meaning. A vector is 32-bit floats, which the named embedder computed."""
-
-    async def list_missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]:
-        """Return texts that have no vector of this embedder yet, newest first.
-
-        From then on it is the one in use. Vectors of another one stay until they are replaced.
-        """
-
-    async def count_missing(self, embedder: str) -> int:
-        """Return how many texts have no vector of this embedder yet."""
-
-    async def count_texts(self) -> int:
-        """Return how many texts there are that can have a vector."""
-
-    async def find_embedder(self) -> str:
-        """Return the name of the embedder in use; empty, if there never was one."""
-
-    async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
-
-    async def nearest(
-        self,
-        embedder: str,
-        vector: bytes,
-        scope: Scope,
-        *,
-        sources: Sequence[SearchContentType],
-        limit: int,
-        also: Sequence[Candidate] = (),
-    ) -> Sequence[Candidate]:
-        """Return what is closest in meaning, closest first; `also` is compared in any case."""
 
 
 class Activity(Protocol):
