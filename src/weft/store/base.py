@@ -1,7 +1,7 @@
 """The contract of a database for conversations and memory: one protocol for each thing that is stored.
 
-`blocks.py` has the protocols for memory blocks, `indexes.py` those for searches, `people.py` those for what belongs to people (facts, tasks,
-mailbox, auth), and `backend.py` puts all of them together.
+`blocks.py` has the protocols for memory blocks, `indexes.py` those for searches, `people.py` those for what
+belongs to people (facts, tasks, mailbox, auth), and `backend.py` puts all of them together.
 """
 
 from __future__ import annotations
