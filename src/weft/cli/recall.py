@@ -50,7 +50,7 @@ def setup(
         str | None, typer.Option("--url", metavar="URL", help="Where its server is, if elsewhere.")
     ] = None,
 ) -> None:
-    """Choose an embedder, and index everything with it; without a name, list what is there."""
+    """Choose an embedder; without a name, list what is there."""
     config = settings()
     if name is None:
         if model or url:
@@ -86,7 +86,7 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def index() -> None:
-    """Index the texts that are not indexed yet; searches go on meanwhile."""
+    """Index the texts that are not indexed yet."""
     config = settings()
     embedder = make_embedder(config)
     if embedder is None:
