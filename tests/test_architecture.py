@@ -24,6 +24,7 @@ CONTAINED = [
     "gateway/deliveries.py",
     "gateway/dispatcher.py",
     "memory/loro_adapter.py",
+    "recall/embed.py",
     "store/sqlite/database.py",
     "store/sqlite/database.py",
     "tools/function.py",
@@ -32,8 +33,8 @@ CONTAINED = [
 ]
 """Where a failure of anything must be contained: Loro raises bare BaseExceptions; neither one request, one
 message, one answer nor one write of a group must take the others with it; a stream that began can tell of a
-failure only in itself; a tool is anybody's code; and a turn that fails is recorded as failed, whatever it
-was, before the error goes on."""
+failure only in itself; a tool and an embedder are anybody's code; and a turn that fails is recorded as
+failed, whatever it was, before the error goes on."""
 LAZY_IMPORTS = {
     ("cli/environment.py", "refuse_inspection"): "ctypes",
     ("__init__.py", "_homes"): "pathlib",

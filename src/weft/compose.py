@@ -32,9 +32,11 @@ from weft.recall.embed import Embedder
 from weft.recall.find import Finder
 from weft.recall.meaning import Meaning
 from weft.recall.minilm import MiniLmEmbedder
+from weft.recall.searcher import Searcher
 from weft.recall.wordllama import WordLlamaEmbedder
 from weft.sources.catalogue import check_sources
 from weft.store.backend import Backend
+from weft.store.base import Scope
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.backup import restore as restore_backup
 from weft.tools.base import Tool, ToolSource
@@ -54,6 +56,7 @@ from weft.types.message import ToolDefinition
 from weft.types.recipe import Recipe
 from weft.types.reply import Event
 from weft.types.rules import ToolRule
+from weft.types.search import MemorySearchResult, SearchQuery
 
 if TYPE_CHECKING:
     from weft.memory.audit import Finding
@@ -175,6 +178,7 @@ class BackendStore:
         self.activity, self.epochs = backend.activity, backend.epochs
         self.memory = MemoryStore(backend.blocks, backend.archive, self.finder)
         self.recall = ConversationRecall(backend.lines, self.meaning)
+        self.searcher = Searcher(backend.search, backend.lines, backend.people, self.finder, self.meaning)
         self.check, self.restore_export = backend.check, backend.restore_export
         self.check_file = backend.check_file
         self.backup, self.backup_status, self.close = backend.backup, backend.backup_status, backend.close
@@ -184,6 +188,13 @@ class BackendStore:
 
         await self.memory.save_texts()
         return audit(await self._backend.list_remembered(), datetime.now(UTC))
+
+    async def search(self, query: SearchQuery, scope: Scope) -> list[MemorySearchResult]:
+        await self.memory.save_texts(None if scope.everyone else scope.owner)
+        return await self.searcher.search(query, scope)
+
+    async def count_texts(self) -> int:
+        return await self._backend.vectors.count_texts()
 
     async def purge(self, text: str) -> int:
         if not text.strip():

@@ -42,6 +42,7 @@ CALLS = {
     "models": [],
     "pair": [],
     "people": ["list"],
+    "recall": ["status"],
     "recipes": ["list"],
     "restore": ["{home}/old.backup"],
     "search": ["hello"],

@@ -26,6 +26,7 @@ from weft.channels.guard import GONE, OPEN, Guard
 from weft.channels.http_blocks import BlockRoutes, Sender
 from weft.channels.http_bodies import AskedBody, ChatBody, ContextBody, ProblemBody, ResponsesBody, TurnBody
 from weft.channels.http_json import limited
+from weft.channels.http_search import SearchRoutes
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.http_turns import TurnRoutes
 from weft.channels.limits import RateLimit
@@ -45,7 +46,6 @@ from weft.providers.base import collected
 from weft.types.codec import dump_json, to_dict
 from weft.types.reply import Done, Event
 from weft.types.request import TurnRequest
-from weft.types.search import SearchOptions
 from weft.types.version import VERSION
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ProblemBody}, "5XX": {"model": ProblemBody}}
@@ -56,7 +56,6 @@ _log = logging.getLogger(__name__)
 _NO_MODEL = "There is no such model here: GET /v1/models lists them."
 
 _Read = Callable[[Mapping[str, Any], str], TurnRequest]
-Words = Annotated[str, Query(min_length=1, max_length=2000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -88,9 +87,17 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
     app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, limit=limit)
     routes = app.state.routes = _Routes(assistant, metrics)
     app.router.route_class = limited(settings)
-    for path, method, work in (*routes.all(), *TurnRoutes(assistant).all(), *BlockRoutes(assistant).all()):
+    for path, method, work in (*routes.all(), *_more_routes(assistant)):
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
+
+
+def _more_routes(assistant: Assistant) -> list[tuple[str, str, Callable[..., Any]]]:
+    return [
+        *SearchRoutes(assistant).all(),
+        *TurnRoutes(assistant).all(),
+        *BlockRoutes(assistant).all(),
+    ]
 
 
 class _Uvicorn(uvicorn.Server):
@@ -174,7 +181,6 @@ class _Routes:
             ("/api/turns", "POST", self.turn),
             ("/api/context", "POST", self.context),
             ("/api/sessions", "GET", self.sessions),
-            ("/api/search", "GET", self.search),
             (OPEN, "GET", self.health),
             ("/metrics", "GET", self.metrics),
         ]
@@ -237,13 +243,6 @@ class _Routes:
         everybody = speaker.is_owner and not sender
         senders = None if everybody else await store.people.senders(caller.person)
         return _rows("sessions", await store.sessions.list(limit=limit, senders=senders))
-
-    async def search(self, request: Request, q: Words, sender: Sender = "", limit: Limit = 10) -> Response:
-        """Search the messages, blocks and notes of a person, best hit first."""
-        store, options = await self._store(), SearchOptions(limit=limit)
-        caller = await self._assistant.engine.identify(speaker_of(request).caller(sender))
-        hits = () if store is None else await store.memory.search(caller.agent_id, q, options)
-        return _rows("results", hits)
 
     async def about(self) -> Response:
         """Say what this server is, and where to read on."""

@@ -26,7 +26,7 @@ from weft.models import choose_model
 from weft.providers.choose import Choice
 from weft.providers.discover import find_listed
 from weft.providers.local import INSTALL, unavailable
-from weft.recall.wordllama import INSTALL as INSTALL_MEANING
+from weft.recall import minilm, wordllama
 from weft.sources.catalogue import check_sources
 from weft.store.backend import BackupStatus
 from weft.tools.skills import SkillTools
@@ -221,7 +221,9 @@ def _extras(config: Config) -> Iterator[Check]:
     try:
         make_embedder(config)
     except WeftError as error:
-        yield Check("bad", f"`search.embedder` is set: {error}", INSTALL_MEANING)
+        installs = {"wordllama": wordllama.INSTALL, "minilm": minilm.INSTALL}
+        remedy = installs.get(config.search.embedder or "", "`weft recall setup` shows what is there")
+        yield Check("bad", f"`search.embedder` is set: {error}", remedy)
     has_token = bool(os.environ.get("TELEGRAM_BOT_TOKEN") or config.telegram.token)
     if has_token and find_spec("markdown_it") is None:
         what = "`telegram.token` is set, and a package that Telegram needs is not installed"

@@ -2,26 +2,158 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
+from rich.text import Text
 
-from weft.cli.memory import Mode, show_hits
-from weft.cli.options import AsJson
+from weft.cli.highlight import highlighted
+from weft.cli.memory import Mode
+from weft.cli.options import AsJson, out, settings
 from weft.cli.stores import with_store
-from weft.types.search import SearchMode, SearchOptions
+from weft.memory.base import Store
+from weft.recall.fuse import excerpt
+from weft.recall.search_filter import KINDS, read_kinds
+from weft.recall.searcher import MOST_AROUND, MOST_HITS
+from weft.store.base import Scope
+from weft.types.codec import dump_json, to_dict
+from weft.types.escape import one_line, printable
+from weft.types.person import person_of
+from weft.types.search import (
+    FactType,
+    MemorySearchResult,
+    NearLine,
+    SearchContentType,
+    SearchMode,
+    SearchQuery,
+)
 
 app = typer.Typer(add_completion=False)
+_ID_CHARS, _NEAR_CHARS = 24, 160
+_MATTERS = 0.1
+"""The smallest share of a score that is shown as a reason."""
+_NAMES = {"episode": "conversation"}
+_DAY_HELP = "A date such as 2026-05-01, or words such as 'last week'."
 
 
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many hits.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST_HITS, help="How many hits.")] = 10,
     mode: Mode = SearchMode.AUTO,
+    since: Annotated[str, typer.Option("--since", metavar="DAY", help=_DAY_HELP)] = "",
+    until: Annotated[str, typer.Option("--until", metavar="DAY", help="The last day, written so too.")] = "",
+    who: Annotated[
+        str, typer.Option("--who", metavar="NAME", help="Who said it: a name, me, user or assistant.")
+    ] = "",
+    places: Annotated[
+        str,
+        typer.Option(
+            "--in",
+            metavar="KINDS",
+            help=f"Some of {','.join(KINDS)}, with commas.",
+            autocompletion=lambda: list(KINDS),
+        ),
+    ] = "",
+    around: Annotated[
+        int,
+        typer.Option(
+            "--around", metavar="N", min=0, max=MOST_AROUND, help="Show N messages before and after each hit."
+        ),
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Search all messages, blocks and notes that are kept."""
-    options = SearchOptions(limit=limit, mode=mode)
-    hits = with_store(lambda store: store.memory.search_all(query, options, operator=True))
-    show_hits(hits, as_json=as_json)
+    """Search all messages, blocks, notes and facts, and say why each hit was found."""
+    kinds = read_kinds(places, who=who)
+    wanted = SearchQuery(text=query, mode=mode, sources=kinds, limit=limit, around=around)
+    now = datetime.now(_zone(settings().time_zone))
+
+    async def work(store: Store) -> Sequence[MemorySearchResult]:
+        scope = Scope(everyone=True)
+        only = await store.searcher.read_filter(scope, since=since, until=until, who=who, now=now)
+        return await store.search(wanted, replace(scope, only=only))
+
+    hits = with_store(work)
+    if as_json:
+        typer.echo(dump_json([_to_dict(hit) for hit in hits]))
+        return
+    for number, hit in enumerate(hits):
+        if number:
+            out.print()
+        _show(hit, query)
+    if not hits:
+        out.print("Nothing was found.")
+
+
+def _zone(name: str) -> Any:
+    """Return a time zone of the settings, whose name was checked when they were loaded."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError):  # this machine has no table of zones
+        return UTC
+
+
+def _to_dict(hit: MemorySearchResult) -> dict[str, Any]:
+    row = {
+        "source": hit.source,
+        "id": hit.id,
+        "session": hit.session_id,
+        "place": hit.place,
+        "speaker": hit.speaker,
+        "label": hit.label,
+        "owner": hit.owner,
+        "at": None if hit.at is None else hit.at.isoformat(),
+        "ended_at": None if hit.ended_at is None else hit.ended_at.isoformat(),
+        "score": hit.score,
+        "mode": hit.mode,
+        "reasons": dict(hit.reasons),
+        "content": hit.content,
+    }
+    return row | ({"around": to_dict(hit.around)} if hit.around else {})
+
+
+def _show(hit: MemorySearchResult, query: str) -> None:
+    name, place = (printable(one_line(part)) for part in _place(hit))
+    when = f"{hit.at.astimezone():%Y-%m-%d %H:%M}  " if hit.at else ""
+    head = Text.assemble((when, "dim"), (name, "bold"), (f"  {place}  {hit.score:.2f}", "dim"))
+    out.print(head, soft_wrap=True)
+    if hit.around:
+        for line in hit.around:
+            out.print(_near(line, query), soft_wrap=True)
+    else:
+        out.print(Text("  ") + highlighted(printable(hit.snippet), query), soft_wrap=True)
+    if why := explained(hit):
+        out.print(Text(f"  why: {why}", style="dim"), soft_wrap=True)
+
+
+def _place(hit: MemorySearchResult) -> tuple[str, str]:
+    """Return who said it, or what it is, and where it is."""
+    owner = person_of(hit.owner) or hit.owner
+    if hit.source == SearchContentType.MESSAGES:
+        return hit.speaker, f"session {hit.session_id[:_ID_CHARS]}"
+    if hit.source == FactType.FACTS:
+        ended = f", was so until {hit.ended_at.astimezone():%Y-%m-%d}" if hit.ended_at else ""
+        return f"fact {hit.label}", f"about {owner}{ended}"
+    is_block = hit.source == SearchContentType.BLOCKS
+    return f"block {hit.label}" if is_block else f"note {hit.id[:_ID_CHARS]}", f"of {owner}"
+
+
+def _near(line: NearLine, query: str) -> Text:
+    text = printable(excerpt(query if line.is_hit else "", one_line(line.content), _NEAR_CHARS))
+    when = f"{line.at.astimezone():%H:%M} " if line.at else ""
+    start = f"{when}{printable(one_line(line.speaker))}: "
+    if line.is_hit:
+        return Text(f"> {start}") + highlighted(text, query)
+    return Text(f"  {start}{text}", style="dim")
+
+
+def explained(hit: MemorySearchResult) -> str:
+    """Return the reasons of a hit as shares of what counted for it; small ones are left out."""
+    counted = {_NAMES.get(name, name): value for name, value in hit.reasons.items() if value > 0}
+    total = sum(counted.values())
+    shares = sorted(((value / total, name) for name, value in counted.items()), reverse=True)
+    return ", ".join(f"{name} {share:.1f}" for share, name in shares if share >= _MATTERS)

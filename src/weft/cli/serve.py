@@ -173,6 +173,7 @@ async def _stay_on(
     if config.streams and not any(layer.options.get("kind") == "working" for layer in blocks):
         _say("this recipe shows no working blocks: what a stream tells comes without its text")
     work += [server.run(assistant, stopped, _say) for server in servers]
+    assistant.indexing.begin()
     parts = [asyncio.create_task(_part(each, stopped)) for each in work]
     _say("tasks fire when they are due")
     _say("idle conversations are learned from" if config.learn.enabled else "nothing is learned")

@@ -8,10 +8,10 @@ from typing import Annotated, Any, get_args
 
 import tomlkit
 import typer
-from tomlkit.exceptions import TOMLKitError
 
-from weft.cli.options import AsJson, out, safe, say, settings, write
-from weft.config import OptionalTools, find_paths, load_config
+from weft.cli.options import AsJson, out, safe, say, settings
+from weft.cli.settings_file import edit_table
+from weft.config import OptionalTools
 from weft.errors import ConfigError, did_you_mean
 
 app = typer.Typer(
@@ -67,7 +67,7 @@ def enable(
             files = tools.setdefault("files", tomlkit.table())
             files["folders"] = list(dict.fromkeys([*files.get("folders", []), *folders]))
 
-    _edit(change)
+    edit_table("tools", change)
     say(f"{name} is on: {_ABOUT[name]}.")
 
 
@@ -82,7 +82,7 @@ def disable(name: Name) -> None:
     def change(tools: Any) -> None:
         tools["enabled"] = [each for each in tools["enabled"] if each != name]
 
-    _edit(change)
+    edit_table("tools", change)
     say(f"{name} is off.")
 
 
@@ -91,15 +91,3 @@ def _check(name: str) -> None:
         raise ConfigError(
             f"There is no optional tool {name!r}: {did_you_mean(name, get_args(OptionalTools))}"
         )
-
-
-def _edit(change: Any) -> None:
-    """Change the table `[tools]` of the settings. All other lines and comments stay as they are."""
-    file = find_paths().config_file
-    load_config()  # a file with an error is not made worse
-    try:
-        document = tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
-        change(document.setdefault("tools", tomlkit.table()))
-    except (OSError, TOMLKitError, TypeError) as error:
-        raise ConfigError(f"{file} cannot be changed ({error}): edit `[tools]` by hand.") from error
-    write(file, tomlkit.dumps(document))

@@ -15,6 +15,7 @@ from weft.gateway.commands import is_command, run_command
 from weft.gateway.conversation import Conversation
 from weft.gateway.engine import Engine
 from weft.gateway.folds import Folds
+from weft.gateway.indexing import Indexing
 from weft.gateway.lanes import Lane, Lanes
 from weft.gateway.lazy_store import LazyStore
 from weft.gateway.remember import explicit_memory
@@ -46,7 +47,7 @@ class Assistant:
 
     def __init__(self, engine: Engine, settings: GatewaySettings | None = None) -> None:
         self.engine, self.lanes = engine, Lanes(settings or GatewaySettings())
-        self.folds = Folds(engine)
+        self.folds, self.indexing = Folds(engine), Indexing(engine.store)
         self.allowed: dict[str, Collection[str]] = {}
         self.ask_owner: AskConsent | None = None
         self._chosen: dict[Address, tuple[Provider, str]] = {}
@@ -146,6 +147,7 @@ class Assistant:
 
     async def close(self) -> None:
         """Close models, tool servers and the store. Folds that run have a while to end."""
+        await self.indexing.close()
         await self.folds.settle()
         await self.engine.close()
 
@@ -191,6 +193,8 @@ class Assistant:
                     yield event
         finally:
             lane.settle(reply)
+            if reply is not None and turn.turns is not None and not request.one_off:
+                self.indexing.begin()
         await self.engine.save_window(turn.provider.info)
 
     def _with_asking(self, caller: Caller) -> Caller:

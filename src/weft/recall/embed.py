@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Protocol
 
-from weft.errors import StoreError
+from weft.errors import StoreError, WeftError
 
 LONGEST = 4000
 """How many characters of a text are embedded: the start of a long one says what it is about."""
@@ -32,9 +32,17 @@ async def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     """Embed texts, and pack the vectors as a store has them.
 
     Raises:
-        StoreError: the embedder did not return a vector for each text.
+        StoreError: the embedder failed, or did not return a vector for each text.
     """
-    vectors = await embedder.embed([text[:LONGEST] for text in texts])
+    try:
+        vectors = await embedder.embed([text[:LONGEST] for text in texts])
+    except WeftError:
+        raise
+    except Exception as error:  # an embedder is anybody's code
+        raise StoreError(
+            f"The embedder {embedder.name!r} failed ({type(error).__name__}): choose another one with "
+            "`weft recall setup`."
+        ) from error
     dimensions = embedder.dimensions
     if dimensions % 8:
         raise StoreError(

@@ -11,7 +11,8 @@ from weft.offload import offloaded
 from weft.recall.fuse import ranked
 from weft.recall.meaning import Meaning
 from weft.spans import begin
-from weft.store.base import Scope, SearchIndex
+from weft.store.base import Scope
+from weft.store.indexes import SearchIndex
 from weft.types.search import Candidate, MemorySearchResult, SearchMode, SearchOptions
 
 _log = logging.getLogger(__name__)
@@ -31,25 +32,39 @@ class Finder:
         """Return the best hits in a scope, best first. Each hit names the mode of the search.
 
         Raises:
-            StoreError: the search is by meaning, and there is no embedder.
+            StoreError: the search is by meaning, and there is no embedder, or it does not work.
         """
         with begin("search_memory", {"gen_ai.operation.name": "search_memory"}) as span:
-            hits = await self._search(query, scope, options)
+            mode, candidates = await self.candidates(query, scope, options)
+            size = sum(len(candidate.content) for candidate in candidates)
+            hits = await offloaded(size, ranked, query, candidates, options.limit, mode)
             span.set({"gen_ai.memory.record.count": len(hits)})
             return hits
 
-    async def _search(self, query: str, scope: Scope, options: SearchOptions) -> list[MemorySearchResult]:
+    async def candidates(
+        self, query: str, scope: Scope, options: SearchOptions
+    ) -> tuple[SearchMode, list[Candidate]]:
+        """Return possible hits, and how they were found: an embedder that fails leaves the words.
+
+        Raises:
+            StoreError: the search is by meaning, and there is no embedder, or it does not work.
+        """
         mode = self._mode(options.mode)
         if options.limit <= 0 or not options.content_types:
-            return []
+            return mode, []
         sources, candidates = options.content_types, list[Candidate]()
         if mode != SearchMode.VECTOR:
             limit = options.limit if mode == SearchMode.FTS else options.limit * _WIDER
             candidates = list(await self._index.candidates(query, scope, sources=sources, limit=limit))
         if mode != SearchMode.FTS and self._meaning is not None:
-            candidates = await _with_meaning(self._meaning, query, scope, options, candidates)
-        size = sum(len(candidate.content) for candidate in candidates)
-        return await offloaded(size, ranked, query, candidates, options.limit, mode)
+            vector = await self._meaning.vector_of(query)
+            if not vector and mode == SearchMode.VECTOR:
+                raise StoreError(self._meaning.failure)
+            if not vector:
+                return SearchMode.FTS, candidates
+            await self._meaning.catch_up_before_search(_EMBEDDED_FIRST)
+            candidates = await _with_meaning(self._meaning, vector, scope, options, candidates)
+        return mode, candidates
 
     def _mode(self, mode: SearchMode) -> SearchMode:
         """Return the mode in which a search can be done here."""
@@ -64,17 +79,15 @@ class Finder:
 
 async def _with_meaning(
     meaning: Meaning,
-    query: str,
+    vector: bytes,
     scope: Scope,
     options: SearchOptions,
     by_words: Sequence[Candidate],
 ) -> list[Candidate]:
     """Return the candidates by words and those near in meaning, each once, with both scores."""
-    async for _ in meaning.catch_up(_EMBEDDED_FIRST):
-        pass
     near = await meaning.vectors.nearest(
         meaning.embedder,
-        await meaning.vector_of(query),
+        vector,
         scope,
         sources=options.content_types,
         limit=options.limit * _WIDER,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 
 from weft.types.search import Candidate, MemorySearchResult, SearchMode
@@ -42,9 +42,24 @@ def ranked(
             mode=mode,
             at=candidates[at].at,
             session_id=candidates[at].session_id,
+            place=candidates[at].place,
+            speaker=candidates[at].name or candidates[at].speaker,
+            label=candidates[at].label,
+            owner=candidates[at].owner,
+            ended_at=candidates[at].ended_at,
+            reasons=_reasons(parts, share),
         )
         for score, at, parts in nsmallest(limit, scored)
     ]
+
+
+def _reasons(parts: Mapping[str, float], share: float) -> dict[str, float]:
+    """Return what words and meaning add to a score."""
+    reasons = {
+        "words": (1 - share) * parts.get("words", 0.0),
+        "similarity": share * parts.get("meaning", 0.0),
+    }
+    return {name: value for name, value in reasons.items() if value}
 
 
 def excerpt(query: str, text: str, chars: int = _EXCERPT) -> str:

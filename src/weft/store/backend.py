@@ -19,12 +19,11 @@ from weft.store.base import (
     LineIndex,
     MessageLog,
     Recall,
-    SearchIndex,
     Sessions,
     Turns,
-    VectorIndex,
 )
 from weft.store.blocks import BlockRows, MaskedBlock
+from weft.store.indexes import SearchIndex, VectorIndex
 from weft.store.people import (
     Auth,
     FactReader,

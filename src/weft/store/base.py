@@ -1,7 +1,7 @@
 """The contract of a database for conversations and memory: one protocol for each thing that is stored.
 
-`blocks.py` has the protocols for memory blocks, `people.py` those for what belongs to people (facts, tasks,
-mailbox, auth), and `backend.py` puts all of them together.
+`blocks.py` has the protocols for memory blocks, `indexes.py` those for searches, `people.py` those for what
+belongs to people (facts, tasks, mailbox, auth), and `backend.py` puts all of them together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.types.memory import (
 )
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.search import Candidate, Recalled, SearchContentType
+from weft.types.search import Recalled, SearchFilter
 from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
 from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail, TurnInfo
 
@@ -30,13 +30,15 @@ from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, T
 class Scope:
     """Whose items a search covers: those of an agent or a sender, with blocks shared with it, or all.
 
-    Of the session `without_session` only the messages before the number `view_from` are covered.
+    Of the session `without_session` only the messages before the number `view_from` are covered. `only`
+    limits all of it further.
     """
 
     owner: str = ""
     everyone: bool = False
     without_session: str = ""
     view_from: int = 0
+    only: SearchFilter = SearchFilter()
 
 
 class MessageLog(Protocol):
@@ -347,15 +349,6 @@ class Archive(Protocol):
         """Delete a note. Returns whether it existed."""
 
 
-class SearchIndex(Protocol):
-    """Finds candidates by their words, within a scope."""
-
-    async def candidates(
-        self, query: str, scope: Scope, *, sources: Sequence[SearchContentType], limit: int
-    ) -> Sequence[Candidate]:
-        """Return the best matches, best first; nothing if the query has no words."""
-
-
 class LineIndex(Protocol):
     """Finds lines of conversations, with what is said around them."""
 
@@ -364,34 +357,6 @@ class LineIndex(Protocol):
 
         `search.ask` and `search.rank` are called in a thread of the store.
         """
-
-
-class VectorIndex(Protocol):
-    """Finds candidates by their meaning. A vector is 32-bit floats, which the named embedder computed."""
-
-    async def list_missing(self, embedder: str, limit: int) -> Sequence[tuple[int, str]]:
-        """Return texts that have no vector of this embedder yet, newest first.
-
-        From then on it is the one in use. Vectors of another one stay until they are replaced.
-        """
-
-    async def count_missing(self, embedder: str) -> int:
-        """Return how many texts have no vector of this embedder yet."""
-
-    async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store vectors of texts, unless a text was deleted or the embedder was changed meanwhile."""
-
-    async def nearest(
-        self,
-        embedder: str,
-        vector: bytes,
-        scope: Scope,
-        *,
-        sources: Sequence[SearchContentType],
-        limit: int,
-        also: Sequence[Candidate] = (),
-    ) -> Sequence[Candidate]:
-        """Return what is closest in meaning, closest first; `also` is compared in any case."""
 
 
 class Activity(Protocol):

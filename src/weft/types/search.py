@@ -47,6 +47,12 @@ class SearchContentType(StrEnum):
     ARCHIVAL = "archival"
 
 
+class FactType(StrEnum):
+    """Facts as a kind of hit. They are no texts of the index, so a search by meaning does not cover them."""
+
+    FACTS = "fact"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """The mode of a search, the kinds of things that it covers, and the number of hits."""
@@ -62,9 +68,14 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A possible hit before ranking. `words` and `meaning` say how well it matches by each."""
+    """A possible hit before ranking. `words` and `meaning` say how well it matches by each.
 
-    source: SearchContentType
+    `speaker` is the role of who said a message, `name` their name, and `place` its number among the lines of
+    its session. `label` is that of a block, or the key of a fact; `owner` is whose it is. A fact that is no
+    longer true has `ended_at`.
+    """
+
+    source: SearchContentType | FactType
     id: str
     content: str
     words: float = 0.0
@@ -74,16 +85,33 @@ class Candidate:
     origin: str = ""
     outside: tuple[str, ...] | None = None
     session_id: str = ""
+    name: str = ""
+    place: int = 0
+    label: str = ""
+    owner: str = ""
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearLine:
+    """A line of the conversation around a hit."""
+
+    id: str
+    content: str
+    speaker: str
+    at: datetime | None = None
+    is_hit: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearchResult:
     """One hit. Larger scores are better; `parts` are the parts of the score, `mode` is how it was found.
 
-    A message has the time `at` which it was said, and its session.
+    A message has the time `at` which it was said, its session, its `place` among the lines of that, and its
+    speaker: a name, or a role. `reasons` are what counted, by groups; negative ones counted against it.
     """
 
-    source: SearchContentType
+    source: SearchContentType | FactType
     id: str
     content: str
     snippet: str
@@ -92,3 +120,47 @@ class MemorySearchResult:
     mode: SearchMode = SearchMode.FTS
     at: datetime | None = None
     session_id: str = ""
+    place: int = 0
+    speaker: str = ""
+    label: str = ""
+    owner: str = ""
+    ended_at: datetime | None = None
+    reasons: Mapping[str, float] = field(default_factory=dict)
+    around: tuple[NearLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilter:
+    """What a search is limited to: a span of time in seconds since 1970, and who said it.
+
+    `until` is the first moment that is too late. `role` and `speaker` (a name) are those of a message,
+    `senders` (`CHANNEL:ID`) are those whose conversations are searched; all that are set must fit.
+    """
+
+    since: float | None = None
+    until: float | None = None
+    role: str = ""
+    speaker: str = ""
+    senders: tuple[str, ...] | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self != SearchFilter()
+
+    @property
+    def names_speaker(self) -> bool:
+        return bool(self.role or self.speaker) or self.senders is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """What to search for, in which mode, among which kinds of things, and how many hits to return.
+
+    With `around`, each message comes with so many lines of its conversation on either side.
+    """
+
+    text: str
+    mode: SearchMode = SearchMode.AUTO
+    sources: tuple[SearchContentType | FactType, ...] = (*SearchContentType, *FactType)
+    limit: int = 10
+    around: int = 0

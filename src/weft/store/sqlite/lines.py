@@ -74,7 +74,9 @@ _NEAR_LINES = """
 """
 _LINES = f"select {_COLUMNS} from {_NEAR_LINES} where place > 0"
 _LINES_BY_MEANING = f"""
-    select {_COLUMNS}, 1.0 - vec_distance_cosine(vectors.vector, :vector) from {_NEAR_LINES}
+    select {_COLUMNS}, iif(
+        length(vectors.vector) = length(:vector), 1.0 - vec_distance_cosine(vectors.vector, :vector), null
+    ) from {_NEAR_LINES}
     left join vectors on vectors.item_id = items.id and vectors.version = :version where place > 0
 """
 _TEXTS = f"select {ITEM} from json_each(?) as hit cross join items on items.id = hit.value order by hit.key"

@@ -16,9 +16,10 @@ import apsw
 
 from weft.store.base import Scope
 from weft.store.sqlite.database import Repository
+from weft.store.sqlite.fact_search import find_facts
 from weft.store.sqlite.identity import search_owners
 from weft.store.sqlite.index import scope_word
-from weft.store.sqlite.rows import fetch
+from weft.store.sqlite.rows import fetch, record
 from weft.types.search import Candidate, SearchContentType
 from weft.types.tokenize import MOST_TERMS, STOP_WORDS, is_unspaced, pairs, query_part, words
 
@@ -33,15 +34,42 @@ ITEM = f"""items.source, items.ref as id, coalesce({TEXT}, '') as content, items
         select origin from messages where items.source = 'message' and id = cast(items.ref as integer)
     ), '') as origin, (
         select outside from messages where items.source = 'message' and id = cast(items.ref as integer)
-    ) as outside"""
+    ) as outside, items.speaker as name, items.place, coalesce((
+        select label from blocks where items.source = 'block' and id = items.ref
+    ), '') as label, items.agent_id as owner"""
 MAY_FIND = """items.source in (select value from json_each(:sources))
     and (:everyone or items.agent_id in (select value from json_each(:owners))
         or items.sender in (select value from json_each(:owners)) or items.source = 'block'
         and items.ref in (select block_id from block_shares where agent_id = :owner))
     and (:without_session = '' or items.session_id <> :without_session or :view_from > 1
-        and (select seq from messages where id = cast(items.ref as integer)) < :view_from)"""
+        and (select seq from messages where id = cast(items.ref as integer)) < :view_from)
+    and (:since is null or items.at >= :since) and (:until is null or items.at < :until)
+    and (:speaker = '' or items.speaker = :speaker)
+    and (:senders is null or items.sender in (select value from json_each(:senders)))
+    and (:role = '' or items.source = 'message'
+        and (select role from messages where id = cast(items.ref as integer)) = :role)"""
 
-
+_MOST_CHECKED, _MOST_SENDERS, _MOST_SPEAKERS = 100_000, 100, 1_000
+_SENDERS = """
+    with recursive names(name) as (
+        select min(sender) from items where place > 0
+        union all
+        select (select min(sender) from items where place > 0 and sender > names.name)
+        from names where names.name is not null limit ?
+    )
+    select name from names where name is not null
+"""
+_SPEAKERS = """
+    select distinct speaker from items where speaker <> ''
+        and (:everyone or sender in (select value from json_each(:owners))) order by 1 limit :limit
+"""
+_AROUND = f"""
+    select hit.value as hit, {ITEM} from json_each(:messages) as hit
+    cross join items as line on line.source = 'message' and line.ref = hit.value and line.place > 0
+    cross join items on items.session_id = line.session_id and items.place > 0
+        and items.place between line.place - :count and line.place + :count
+    order by hit.key, items.place
+"""
 # Not `order by rank`, which took twice as long.
 _RANKED = """
     select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
@@ -68,6 +96,32 @@ class SqliteSearch(Repository):
             return _best(db, match, scope, sources, limit) if match else []
 
         return await self._read(work)
+
+    async def fact_candidates(self, query: str, scope: Scope, *, limit: int) -> list[Candidate]:
+        return await self._read(lambda db: find_facts(db, query_terms(query), scope, limit))
+
+    async def around(self, messages: Sequence[str], count: int) -> dict[str, list[Candidate]]:
+        def work(db: apsw.Connection) -> dict[str, list[Candidate]]:
+            lines: dict[str, list[Candidate]] = {}
+            cursor = db.execute(_AROUND, {"messages": json.dumps(list(messages)), "count": count})
+            for hit, *columns in cursor:
+                names = [name for name, _ in cursor.get_description()][1:]
+                lines.setdefault(str(hit), []).append(record(Candidate, names, columns))
+            return lines
+
+        return await self._read(work)
+
+    async def speakers(self, scope: Scope) -> list[str]:
+        def work(db: apsw.Connection) -> list[str]:
+            owners = json.dumps(search_owners(db, scope.owner))
+            values = {"everyone": int(scope.everyone), "owners": owners, "limit": _MOST_SPEAKERS}
+            return [str(name) for (name,) in db.execute(_SPEAKERS, values)]
+
+        return await self._read(work)
+
+
+def _all_senders(db: apsw.Connection) -> list[str]:
+    return [str(name) for (name,) in db.execute(_SENDERS, (_MOST_SENDERS,))]
 
 
 def fts_query(db: apsw.Connection, query: str) -> str:
@@ -113,12 +167,22 @@ def _rarest(db: apsw.Connection, terms: dict[str, str]) -> list[str]:
 
 
 def scope_values(db: apsw.Connection, scope: Scope, sources: Sequence[SearchContentType]) -> dict[str, Any]:
-    """Return the values of the parameters in `MAY_FIND`."""
+    """Return the values of the parameters in `MAY_FIND`.
+
+    Among the conversations of everyone, the owners are all senders.
+    """
+    owners = _all_senders(db) if scope.everyone else search_owners(db, scope.owner)
+    only = scope.only
     return {
         "sources": json.dumps([source.value for source in sources]),
         "everyone": int(scope.everyone),
         "owner": scope.owner,
-        "owners": json.dumps(search_owners(db, scope.owner)),
+        "owners": json.dumps(owners),
+        "since": only.since,
+        "until": only.until,
+        "role": only.role,
+        "speaker": only.speaker,
+        "senders": None if only.senders is None else json.dumps(only.senders),
         "without_session": scope.without_session,
         "view_from": scope.view_from,
     }
@@ -133,7 +197,7 @@ def _best(
     while True:
         hits = [(row[0], row[1]) for row in db.execute(_RANKED, (values["match"], checked))]
         candidates = fetch(db, Candidate, _NAMED, {**values, "hits": json.dumps(hits)})
-        if len(candidates) >= limit or len(hits) < checked:
+        if len(candidates) >= limit or len(hits) < checked or checked > _MOST_CHECKED:
             return candidates
         checked *= 8
 

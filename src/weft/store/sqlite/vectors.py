@@ -22,6 +22,8 @@ from weft.types.search import Candidate, SearchContentType
 
 OVERSAMPLE = 16
 """How many vectors are compared exactly for each hit that is wanted: signs alone are too coarse."""
+_FILTERED = 8
+"""How many times more signs are looked at if the search is limited further: the limits are checked after."""
 _RUN_LINES, _BEFORE_CHARS = 12, 600
 """How many lines of a run are embedded with its last one, and how much of the run before."""
 
@@ -42,9 +44,11 @@ _SAID = f"""
         ), '') end
     from items where embedded < ?1 order by embedded desc, items.id desc limit ?2
 """
+# A model of the same name may have been replaced by one whose vectors have another length.
 SIGNS_NEAR = """
     select item_id from vector_signs
-    where version = :version and source in (select value from json_each(:sources))
+    where version = :version and 32 * length(signs) = length(:vector)
+        and source in (select value from json_each(:sources))
         and (:everyone or agent in (select value from json_each(:owner_keys))
             or sender in (select value from json_each(:owner_keys)) or item_id in (
             select items.id from block_shares
@@ -59,6 +63,7 @@ _NEAREST = f"""
     with near as ({SIGNS_NEAR})
     select {ITEM}, coalesce(1.0 - vec_distance_cosine(vectors.vector, :vector), 0.0) as meaning
     from items join vectors on vectors.item_id = items.id and vectors.version = :version
+        and length(vectors.vector) = length(:vector)
     where items.id in (
             select item_id from near
             union
@@ -79,6 +84,13 @@ class SqliteVectors(Repository):
         version = await self._version(embedder)
         query = "select count(*) from items where embedded < ?"
         return await self._value(int, query, version or 1 << 62) or 0
+
+    async def count_texts(self) -> int:
+        return await self._value(int, "select count(*) from items") or 0
+
+    async def find_embedder(self) -> str:
+        query = "select name from embedders order by version desc limit 1"
+        return await self._value(str, query) or ""
 
     async def save(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         def work(db: apsw.Connection) -> None:
@@ -135,7 +147,7 @@ def near_values(
         "vector": vector,
         "owner_keys": json.dumps([_key(name) for name in search_owners(db, scope.owner)]),
         "session_key": _key(scope.without_session) if scope.without_session and not scope.view_from else None,
-        "looks": limit * OVERSAMPLE,
+        "looks": limit * OVERSAMPLE * (_FILTERED if scope.only.is_set else 1),
     }
 
 
