@@ -29,7 +29,7 @@ wheel:
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Everything of benchmarks/README.md in one run, beside other libraries; it takes about half an hour, and writes
-# docs/benchmarks.md. `make bench DATA=locomo.json` measures retrieval quality, too.
+# docs/explanation/benchmarks.md. `make bench DATA=locomo.json` measures retrieval quality, too.
 DATA ?=
 BENCH := .venv-bench
 FIGURES := $(BENCH)/figures

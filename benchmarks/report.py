@@ -1,4 +1,4 @@
-"""Writes `docs/benchmarks.md` and its charts from the figures that the other scripts wrote with `--json`.
+"""Writes `docs/explanation/benchmarks.md` and its charts from what the other scripts wrote with `--json`.
 
 FOLDER has one file for each script, such as `trim.json`. A script whose file is missing is left out.
 """
@@ -21,7 +21,7 @@ from report_reasons import REASONS
 from report_tables import Page
 from timing import out, versions
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs" / "explanation"
 _PACKAGES = (
     "weft",
     "apsw",
@@ -71,7 +71,9 @@ def write_page(folder: Path, note: str = "") -> Page:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write docs/benchmarks.md from the figures of a run.")
+    parser = argparse.ArgumentParser(
+        description="Write docs/explanation/benchmarks.md from the figures of a run."
+    )
     parser.add_argument("folder", type=Path, help="folder with the files that the scripts wrote")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page and its charts")
     parser.add_argument("--note", default="", help="a sentence about the machine, for the page")

@@ -1,4 +1,4 @@
-"""The section of `docs/benchmarks.md` with the scripts that compare Weft with itself, and with goals."""
+"""The section of `docs/explanation/benchmarks.md` that compares Weft with itself, and with goals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of `docs/benchmarks.md` that compare Weft with other libraries."""
+"""The sections of `docs/explanation/benchmarks.md` that compare Weft with other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sections of `docs/benchmarks.md` share: figures as text, ratios, and tables."""
+"""What the sections of `docs/explanation/benchmarks.md` share: figures as text, ratios, and tables."""
 
 from __future__ import annotations
 

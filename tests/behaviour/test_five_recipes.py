@@ -60,8 +60,8 @@ def _shown(context: weft.Context) -> str:
     receipt = [
         f"{'kept' if item.kept else 'LEFT'} {_tokens(item):>4} {item.zone:<7} {item.layer}: {item.title}"
         for item in context.receipt.items
-        if item.tokens
-        or item.layer != "bootstrap"  # a heading costs one token or none, by the folder's length
+        # The heading of the bootstrap costs one token or none, by the length of the test's folder.
+        if (item.layer, item.title) != ("bootstrap", "heading")
     ]
     return "\n\n".join([*messages, "== receipt ==\n" + "\n".join(receipt)]) + "\n"
 

@@ -72,7 +72,7 @@ def test_the_core_needs_few_packages_and_no_server() -> None:
 def test_all_is_every_other_extra() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
 
-    assert set(extras) == {"all", "local", "mcp", "meaning", "serve", "telegram"}
+    assert set(extras) == {"all", "local", "mcp", "meaning", "minilm", "serve", "telegram"}
     assert extras["all"] == [f"weft[{','.join(sorted(set(extras) - {'all'}))}]"]
 
 

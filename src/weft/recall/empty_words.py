@@ -15,7 +15,7 @@ _ENGLISH = """
     kinds long made make many may mention mentioned mentions might mine more most much must name named names
     often one only other over own said same say says shall since sort such thing things think those time
     type types under until very way went while whom whose yours ve ll re d s t m don didn doesn isn wasn
-    whats hows talk talked talking discuss discussed happen happened happens remind remember
+    whats hows talk talked talking discuss discussed happen happened happens
 """
 _SPANISH = """
     a al cómo como cuando cuál cuáles cuándo cuanto cuánto cuántos de del decía dicho dijiste dijimos dijo
