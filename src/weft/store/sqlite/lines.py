@@ -28,7 +28,7 @@ _MOST_TERMS = 48
 _MATCHES, _MATCHES_BY_TIME, _NEWEST, _NEAR = 120, 60, 60, 100
 _MOST_LOOKED_AT = 10_000
 """How many matches of words are compared at most; more common words only find their newest lines."""
-_AROUND = 5
+_AROUND, _FEW = 5, 2_000
 _UNSEEN = 100
 """Lines without the words, as if they were there too: in a handful of lines no word is common yet."""
 _MOST_SPEAKERS = 200
@@ -60,6 +60,7 @@ _PLACES = f"""
 _BY_TIME = """
     select id from items where sender = ? and place > 0 and at between ? and ? order by at limit ?
 """
+_BEYOND_FEW = "select id from items where sender = ? and place > 0 order by at limit 1 offset ?"
 _BY_DAY = """
     select id from items where sender = ? and first_day between ? and ? and first_day > 0 and last_day >= ?
     order by first_day desc limit ?
@@ -167,8 +168,10 @@ def _matches(
     matches = set[int]()
     if rare:
         match = f"text:({' OR '.join(rare)})"
-        matches = {int(row[0]) for row in db.execute(_RANKED, (match, _MATCHES))}
-        if not scope.everyone and len(matches) == _MATCHES:
+        few = not scope.everyone and _has_few(db, owners)
+        rows = db.execute(_RANKED, (only_mine + match if few else match, _MATCHES))
+        matches = {int(row[0]) for row in rows}
+        if not (few or scope.everyone) and len(matches) == _MATCHES:
             mine = db.execute(_SHOWABLE, {**values, "ids": json.dumps(list(matches))}).fetchall()
             if len(mine) < _MATCHES // 2:
                 rows = db.execute(_RANKED, (only_mine + match, _MATCHES))
@@ -179,6 +182,11 @@ def _matches(
         scoped = f"text:({match})" if scope.everyone else f"{only_mine}text:({match})"
         matches |= {int(row[0]) for row in db.execute(_NEW, (scoped, _NEWEST))}
     return matches
+
+
+def _has_few(db: apsw.Connection, owners: Sequence[str]) -> bool:
+    """Check whether these people have few lines: then the index looks at theirs alone."""
+    return all(db.execute(_BEYOND_FEW, (owner, _FEW)).get is None for owner in owners)
 
 
 def _by_time(db: apsw.Connection, query: LineQuery, owners: Sequence[str]) -> set[int]:
