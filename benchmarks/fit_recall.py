@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from rich.progress import Progress
 
 import weft
-from recall import Talk, _fill, read, split
+from recall import Talk, _embedder, _fill, read, split
 from timing import arguments, out, table, workplace, write_json
 from weft.recall.conversation_recall import line_query
 from weft.recall.line_rank import close_lines
@@ -69,16 +69,22 @@ class _Recorder:
         return ()
 
 
-async def examples(folder: Path, talk: Talk) -> list[Example]:
+async def examples(folder: Path, talk: Talk, embedder: str | None) -> list[Example]:
     """Ask all questions of a conversation, and keep what recall knows of the lines."""
     made = []
-    async with await weft.open(folder / "weft.db") as store:
+    async with await weft.open(folder / "weft.db", embedder=_embedder(embedder)) as store:
         [names] = await _fill(store, [talk])
+        if store.meaning is not None:
+            async for _ in store.meaning.catch_up():
+                pass
         now = max(line.at for line in talk.lines) + timedelta(days=1)
         index: Any = vars(store)["_backend"].lines
         for question in talk.questions:
             recorder = _Recorder(question.text, now)
             search = LineSearch(ask=recorder.ask, rank=recorder.rank, limit=0)
+            if store.meaning is not None:
+                vector = await store.meaning.vector_of(question.text)
+                search = replace(search, embedder=store.meaning.embedder, vector=vector)
             await index.search(search, Scope(owner="app:owner"))
             ids = [names.get(f"{line.session_id}/{line.place}", "") for line, _ in recorder.lines]
             features = np.array(
@@ -126,15 +132,30 @@ def recall_at_10(tested: Sequence[Example], weights: Any, *, adversarial: bool) 
     return 100 * sum(shares) / max(len(shares), 1)
 
 
+def worth(tested: Sequence[Example], shipped: Any) -> dict[str, tuple[float, float]]:
+    """Return R@10 and the adversarial R@10 with each weight left out, and with all of them."""
+    without = {"all of them": shipped}
+    for at, name in enumerate(NAMES):
+        without[name] = shipped.copy()
+        without[name][at] = 0.0
+    return {
+        name: (
+            recall_at_10(tested, weights, adversarial=False),
+            recall_at_10(tested, weights, adversarial=True),
+        )
+        for name, weights in without.items()
+    }
+
+
 async def measure(
-    folder: Path, talks: Sequence[Talk], progress: Progress
-) -> tuple[list[Row], dict[str, float]]:
+    folder: Path, talks: Sequence[Talk], embedder: str | None, progress: Progress
+) -> tuple[list[Row], dict[str, float], dict[str, tuple[float, float]]]:
     plain, cut = list[list[Example]](), list[list[Example]]()
     for at, talk in enumerate(progress.track(talks, description="asking")):
         for kind, one, kept in (("plain", talk, plain), ("cut", split(talk), cut)):
             place = folder / f"{kind}{at}"
             place.mkdir()
-            kept.append(await examples(place, one))
+            kept.append(await examples(place, one, embedder))
     shipped = np.array([WEIGHTS[name] for name in NAMES])
     rows, together = [], list[tuple[int, float, float, float]]()
     for at in range(len(talks)):
@@ -152,15 +173,18 @@ async def measure(
     means = [sum(number * row[at] for number, *row in together) / total for at in range(3)]
     rows.append(Row(what="all", fitted=means[0], shipped=means[1], adversarial=means[2]))
     weights = fit([one for group in (*plain, *cut) for one in group])
-    return rows, {name: round(float(value), 2) for name, value in zip(NAMES, weights, strict=True)}
+    fitted_on_all = {name: round(float(value), 2) for name, value in zip(NAMES, weights, strict=True)}
+    return rows, fitted_on_all, worth([one for group in plain for one in group], shipped)
 
 
 def main() -> None:
     parser = arguments("Fit the weights of recall on all conversations but one, for each of them.")
     parser.add_argument("path", type=Path, help="conversations with questions, as JSON")
+    parser.add_argument("--embedder", metavar="NAME", help="wordllama or minilm; none by default")
     options = parser.parse_args()
     with workplace() as (folder, progress):
-        rows, weights = asyncio.run(measure(folder, read(options.path), progress))
+        work = measure(folder, read(options.path), options.embedder, progress)
+        rows, weights, ablation = asyncio.run(work)
     write_json(options.json, rows)
     shown = table("what", "R@10 fitted on the others", "R@10 as shipped", "adversarial R@10, fitted")
     for row in rows:
@@ -169,6 +193,9 @@ def main() -> None:
     out.print("fitted on all of them, beside the shipped ones:")
     for name, value in weights.items():
         out.print(f"  {name:14} {value:6.2f}   {WEIGHTS[name]:5.1f}")
+    out.print("R@10 and adversarial R@10 of the shipped weights without one of them:")
+    for name, (found, adversarial) in ablation.items():
+        out.print(f"  {name:14} {found:6.1f}   {adversarial:5.1f}")
 
 
 if __name__ == "__main__":

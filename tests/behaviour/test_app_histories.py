@@ -138,7 +138,7 @@ async def test_an_unchanged_history_keeps_the_bytes_of_the_request_before_with_i
         assert [receipt.epoch for receipt in receipts] == [1, 1, 1, 1]
         assert [bool(receipt.epoch_why) for receipt in receipts] == [True, False, False, False]
         assert not any(map(is_live, receipts))
-        assert [app.text(3).count(f"Porto {number}") for number in (1, 2, 3)] == [1, 1, 1]
+        assert [app.text(3).count(f"city: Porto {number}") for number in (1, 2, 3)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
