@@ -99,14 +99,18 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
         spans=_with_next_year(spans),
         today=now.date(),
         answer=answer,
-        asks=_ASKS.search(part) is not None,
+        asks=is_question(part),
     )
+
+
+def is_question(query: str) -> bool:
+    return _ASKS.search(query_part(query)) is not None
 
 
 def asked_days(query: str, now: datetime) -> tuple[DateSpan, ...]:
     """Return the days that a question asks for; none if it is no question."""
     part = query_part(query)
-    return dates_in(part, now) if _ASKS.search(part) else ()
+    return dates_in(part, now) if is_question(part) else ()
 
 
 def has_words(query: str) -> bool:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from weft.recall.fuse import excerpt
-from weft.recall.question import asked_days
+from weft.recall.question import asked_days, is_question
 from weft.sources.base import BuildRequest, Options, pieces
 from weft.types.escape import one_line
 from weft.types.search import Recalled
 from weft.types.section import OUTSIDE, Offer, Origin, Piece, Stability, least_trusted
 
 _MOST_LINES = 100
-_SURE, _LEAST_UNSURE, _MOST_UNSURE = 0.5, 0.1, 8
-"""From which relevance on a line surely bears on the message; else how much and how many are shown."""
+_SURE, _LEAST_UNSURE, _MOST_UNSURE, _MOST_SAID = 0.5, 0.1, 8, 3
+"""From which relevance on a line surely bears on a question; else how relevant and how many are shown, and
+how many for a message that asks nothing."""
+_KEYWORDS_CHARS = 60
+"""A message that is no longer may be a few words to look for."""
 _MOST_SPANS, _MOST_KNOWN, _KNOWN_WORTH = 4, 20, 100.0
 _EPOCH, _DAY = date(1970, 1, 1), 86_400.0
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -61,7 +64,7 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         view_from=epoch.first if epoch else request.view_from,
         now=request.now,
     )
-    lines = [_Shown(hit, _line(hit, request, options)) for hit in _relevant(hits, options)]
+    lines = [_Shown(hit, _line(hit, request, options)) for hit in _relevant(hits, request, options)]
     began = _beginnings(lines)
     first = dict[str, datetime]()
     for (session, _), at in began.items():
@@ -135,24 +138,27 @@ def _time(at: datetime | None, request: BuildRequest) -> str:
     return f"{request.local(at):%Y-%m-%d %H:%M}" if at and at != _LONG_AGO else "some time ago"
 
 
-def _relevant(hits: Sequence[Recalled], options: RecallOptions) -> list[Recalled]:
+def _relevant(hits: Sequence[Recalled], request: BuildRequest, options: RecallOptions) -> list[Recalled]:
     """Return the hits that are relevant enough, best first; of equal texts only the best one.
 
-    Where none is surely relevant, only the few best are returned: they may be what is meant, and cost little.
+    Where none is surely relevant, or the message is no question, only the few best are returned: they may be
+    what is meant, and cost little.
     A line in which text of strangers may stand is recalled for its own words only, not for those beside it:
     whatever is in view taints what the model does.
     """
     best = max((hit.relevance for hit in hits), default=0.0)
     if not best or best < options.enough:
         return []
-    is_sure = best >= _SURE
+    asks = is_question(request.message) or len(request.message) <= _KEYWORDS_CHARS
+    is_sure = best >= _SURE and asks
     least = options.least if is_sure else max(options.least, _LEAST_UNSURE)
     seen = dict[str, Recalled]()
     for hit in hits:
         is_own = hit.origin not in OUTSIDE or hit.reasons.get("words", 1.0) > 0
         if is_own and hit.relevance and hit.relevance >= best * least:
             seen.setdefault(" ".join(hit.text.lower().split()), hit)
-    return list(seen.values())[: None if is_sure else _MOST_UNSURE]
+    most = None if is_sure else _MOST_UNSURE if asks else _MOST_SAID
+    return list(seen.values())[:most]
 
 
 def _line(hit: Recalled, request: BuildRequest, options: RecallOptions) -> str:
