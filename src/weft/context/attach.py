@@ -23,7 +23,7 @@ CHANGES = "changes"
 _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
 _ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.015, 0.05, 48
-"""How much a layer that is shown if there is room may attach in a turn, and in the first turn of an epoch: a
+"""How much a layer that is shown if there is room may attach in a turn, and in the first turn of a session: a
 part of the room, and at least so many tokens. More of it would fill a small window in a few turns."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
@@ -72,11 +72,15 @@ def once_apart(materials: Materials) -> Materials:
     return replace(materials, spec=spec, offers=tuple(offers))
 
 
-def first_capped(materials: Materials) -> Materials:
-    """Return materials in which each layer attaches to the first message of an epoch what its room allows."""
+def first_capped(materials: Materials, *, is_first: bool) -> Materials:
+    """Return materials in which each layer attaches to the first message of an epoch what its room allows.
+
+    The first epoch of a session has nothing else to show yet.
+    """
+    share = _FIRST_SHARE if is_first else _ATTACHED_SHARE
     recipe, room = materials.spec.recipe, materials.spec.limits.ceiling
     layers = [
-        _capped(layer, room, _FIRST_SHARE) if at >= recipe.history_at else layer
+        _capped(layer, room, share) if at >= recipe.history_at else layer
         for at, layer in enumerate(recipe.layers)
     ]
     return replace(materials, spec=replace(materials.spec, recipe=replace(recipe, layers=tuple(layers))))

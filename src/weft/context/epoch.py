@@ -199,7 +199,7 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
     Raises:
         BudgetExceeded: what must be shown is too large.
     """
-    materials = once_apart(first_capped(materials))
+    materials = once_apart(first_capped(materials, is_first=start.number == 1))
     spec, rule = materials.spec, materials.spec.history_rule
     whole = replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles)))
     decided, expected = plan_for_model(whole)
