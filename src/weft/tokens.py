@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from weft.errors import ConfigError, did_you_mean
 from weft.types.escape import sendable, without_tags
+from weft.types.memo import Memo
 from weft.types.message import Message, ToolDefinition
 
 CounterName = Literal["chars/4", "chars/5", "exact"]
@@ -137,13 +138,7 @@ def calls_json(message: Message) -> str:
 
 def tool_json(tool: ToolDefinition) -> str:
     """Write the JSON of a tool. The same objects are offered turn after turn, so each is written once."""
-    known, text = _tools.get(id(tool), (None, ""))
-    if known is not tool:
-        if len(_tools) >= _MOST_TOOLS:
-            _tools.clear()
-        text = _compact(tool.to_json_dict())
-        _tools[id(tool)] = (tool, text)
-    return text
+    return _tools(tool)
 
 
 def tool_hash(tool: ToolDefinition) -> str:
@@ -153,16 +148,14 @@ def tool_hash(tool: ToolDefinition) -> str:
 
 def is_counted(tool: ToolDefinition) -> bool:
     """Return whether the JSON of a tool was written before."""
-    return _tools.get(id(tool), (None, ""))[0] is tool
-
-
-_MOST_TOOLS = 1024
-_tools: dict[int, tuple[ToolDefinition | None, str]] = {}
+    return tool in _tools
 
 
 def _compact(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
 
+
+_tools = Memo[ToolDefinition, str](lambda tool: _compact(tool.to_json_dict()))
 
 COUNTERS: dict[str, Counter] = {
     "chars/4": Counter("chars/4", chars_per_token=4),

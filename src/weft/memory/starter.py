@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+import asyncio
+from collections.abc import Iterable, Sequence
 
-from weft.errors import StoreError
 from weft.memory.store import MemoryStore
-from weft.types.memory import BlockType, Permission
+from weft.types.memory import BlockInfo, BlockType, Permission
 from weft.types.person import ASSISTANT
 
 PERSONA = "persona"
@@ -32,25 +31,31 @@ async def create_starter_blocks(memory: MemoryStore, agent_id: str) -> Sequence[
     """Create the starter blocks of somebody who has no block yet. Returns the labels of the new blocks.
 
     The persona is the assistant's own: other people's conversations read it, and only the owner's change it.
-    Blocks that only the system writes, such as the texts of a stream, do not count.
+    Everything is written in one commit, because the first answer to a new person waits for it.
     """
+    own, shares, owners = await asyncio.gather(
+        memory.list_blocks(agent_id), memory.list_shared_blocks(agent_id), memory.list_blocks(ASSISTANT)
+    )
+    if agent_id != ASSISTANT and not _has_written(owners):
+        await create_starter_blocks(memory, ASSISTANT)
+        owners = await memory.list_blocks(ASSISTANT)
     labels = [label for label in STARTER_BLOCKS if label != PERSONA or agent_id == ASSISTANT]
-    if any(info.permission != Permission.READ_ONLY for info in await memory.list_blocks(agent_id)):
-        labels = []
-    for label in labels:
-        block_type, description = STARTER_BLOCKS[label]
-        with suppress(StoreError):  # another turn of the same person has just created it
-            await memory.create_block(
-                agent_id, label, description=description, block_type=block_type, pinned=True, is_system=True
-            )
-    if agent_id != ASSISTANT:
-        await _share_persona(memory, agent_id)
+    labels = [] if _has_written(own) else labels
+    persona = next((info for info in owners if info.label == PERSONA), None)
+    is_new = persona is not None and agent_id != ASSISTANT and persona.id not in [s.block_id for s in shares]
+    if labels or is_new:
+        blocks = [_starter(agent_id, label) for label in labels]
+        await memory.create_missing(*blocks, shared=persona if is_new else None, agent_id=agent_id)
     return labels
 
 
-async def _share_persona(memory: MemoryStore, agent_id: str) -> None:
-    """Let somebody read the persona, which is created if the owner has no block yet."""
-    await create_starter_blocks(memory, ASSISTANT)
-    shared = {(share.owner, share.label) for share in await memory.list_shared_blocks(agent_id)}
-    if (ASSISTANT, PERSONA) not in shared and await memory.get_block(ASSISTANT, PERSONA) is not None:
-        await memory.share_block(ASSISTANT, PERSONA, agent_id, Permission.READ_ONLY, is_system=True)
+def _has_written(blocks: Iterable[BlockInfo]) -> bool:
+    """Check for blocks that count: not those that only the system writes, such as the texts of a stream."""
+    return any(info.permission != Permission.READ_ONLY for info in blocks)
+
+
+def _starter(agent_id: str, label: str) -> BlockInfo:
+    block_type, description = STARTER_BLOCKS[label]
+    return BlockInfo(
+        id="", agent_id=agent_id, label=label, description=description, block_type=block_type, pinned=True
+    )

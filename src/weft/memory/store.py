@@ -20,7 +20,7 @@ from weft.memory.redact import masked_blocks
 from weft.memory.schemas.registry import render_block
 from weft.recall.find import Finder
 from weft.store.base import Archive, Scope
-from weft.store.blocks import BlockRows, Change, MaskedBlock, Moment
+from weft.store.blocks import BlockRows, Change, MaskedBlock, Moment, NewBlock
 from weft.types.memory import (
     ArchivalEntry,
     BlockInfo,
@@ -101,8 +101,6 @@ class MemoryStore(BlockSettings):
         Raises:
             StoreError: the agent has a block of that label, or the text is too long.
         """
-        check_label(label)
-        doc = BlockDoc(schema=schema, label=label, char_limit=char_limit)
         info = BlockInfo(
             id="",
             agent_id=agent_id,
@@ -114,16 +112,15 @@ class MemoryStore(BlockSettings):
             pinned=pinned,
             schema=schema_to_dict(schema),
         )
-        before = doc.frontiers()
-        if text:
-            Document(doc, accessor=agent_id).append_text(text, is_system=True)
-        first = Change(
-            blob=doc.export_since(NO_VERSION),
-            before=before,
-            after=doc.frontiers(),
-            author=self._author(agent_id, is_system=is_system),
-        )
-        return await self._rows.create(info, first)
+        new = _new_block(info, schema, text, author=self._author(agent_id, is_system=is_system))
+        return await self._rows.create(new.info, new.first, new.rendered)
+
+    async def create_missing(self, *blocks: BlockInfo, shared: BlockInfo | None, agent_id: str) -> None:
+        """Create empty text blocks whose labels are free, and let an agent read another, in one commit."""
+        author = self._author(agent_id, is_system=True)
+        schema = schema_to_dict(_PLAIN_TEXT)
+        new = [_new_block(replace(info, schema=schema), _PLAIN_TEXT, "", author=author) for info in blocks]
+        await self._rows.create_missing(new, shared, agent_id)
 
     async def find_usable_block(self, agent_id: str, label: str) -> Document | None:
         """Return the agent's own block, else one that is shared with it, or None.
@@ -349,3 +346,14 @@ class MemoryStore(BlockSettings):
             raise PermissionDenied("Only the operator may search everyone's memory: use `search` instead.")
         await self.save_texts()
         return await self._finder.search(query, Scope(everyone=True), options)
+
+
+def _new_block(info: BlockInfo, schema: BlockSchema, text: str, *, author: str) -> NewBlock:
+    """Make the document of a new block, which begins with a text."""
+    check_label(info.label)
+    doc = BlockDoc(schema=schema, label=info.label, char_limit=info.char_limit)
+    before = doc.frontiers()
+    if text:
+        Document(doc, accessor=info.agent_id).append_text(text, is_system=True)
+    blob, after = doc.export_since(NO_VERSION), doc.frontiers()
+    return NewBlock(info, Change(blob=blob, before=before, after=after, author=author), render_block(doc))

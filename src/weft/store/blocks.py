@@ -43,6 +43,15 @@ class Change:
     undoes: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NewBlock:
+    """A block to store: its settings, its first change, and its text."""
+
+    info: BlockInfo
+    first: Change
+    rendered: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedBlock:
     """A block whose changes up to `seq` were made free of a text.
@@ -77,8 +86,17 @@ It may be called twice.
 class BlockRows(Protocol):
     """Blocks as they are stored: their settings, and the chain of their changes."""
 
-    async def create(self, info: BlockInfo, first: Change) -> str:
-        """Store a new block. Raises StoreError if the agent has one of that label."""
+    async def create(self, info: BlockInfo, first: Change, rendered: str | None = None) -> str:
+        """Store a new block, with its text where that is known. Returns its id.
+
+        Raises:
+            StoreError: the agent has a block of that label.
+        """
+
+    async def create_missing(
+        self, blocks: Sequence[NewBlock], shared: BlockInfo | None, agent_id: str
+    ) -> None:
+        """Store the blocks whose labels are free, and let an agent read a shared one, in one transaction."""
 
     async def find(self, agent_id: str, label: str) -> BlockInfo | None: ...
 

@@ -14,7 +14,7 @@ import re
 import types
 import typing
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -183,22 +183,13 @@ class _Loader:
         return data is None and self.unknown == "ignore" and _default(field) is not dataclasses.MISSING
 
     def convert(self, hint: Any, data: Any, where: str) -> Any:
-        origin = get_origin(hint)
-        if origin in (Union, types.UnionType):
-            return self.union(get_args(hint), data, where)
-        if origin is tuple:
-            return self.items(get_args(hint)[0], data, where)
-        if origin is Literal:
-            return self.choice(get_args(hint), data, where)
-        if origin is not None and issubclass(origin, Mapping):
-            return self.mapping(get_args(hint)[1], data, where)
-        if isinstance(hint, type) and issubclass(hint, Enum):
-            return hint(self.choice([member.value for member in hint], data, where))
-        if isinstance(hint, type) and issubclass(hint, Tagged):
-            return self.tagged(hint, data, where)
-        if dataclasses.is_dataclass(hint):
-            return self.value(typing.cast("type[Any]", hint), data, where)
-        return self.plain(hint, data, where)
+        if hint is str and type(data) is str:
+            return data
+        method, argument = _conversion(hint)
+        return method(self, argument, data, where)
+
+    def member(self, enum: type[Enum], data: Any, where: str) -> Enum:
+        return enum(self.choice([member.value for member in enum], data, where))
 
     def tagged(self, family: type[Tagged], data: Any, where: str) -> Any:
         if not isinstance(data, Mapping):
@@ -252,6 +243,25 @@ class _Loader:
             return float(data)
         except OverflowError:
             raise self.error(f"{where} is too large a number.") from None
+
+
+@cache
+def _conversion(hint: Any) -> tuple[Callable[..., Any], Any]:
+    """Return the method of a loader that converts to a type, and its argument."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _Loader.union, arguments
+    if origin is tuple:
+        return _Loader.items, arguments[0]
+    if origin is Literal:
+        return _Loader.choice, arguments
+    if origin is not None and issubclass(origin, Mapping):
+        return _Loader.mapping, arguments[1]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _Loader.member, hint
+    if isinstance(hint, type) and issubclass(hint, Tagged):
+        return _Loader.tagged, hint
+    return (_Loader.value if dataclasses.is_dataclass(hint) else _Loader.plain), hint
 
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}

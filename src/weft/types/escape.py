@@ -116,6 +116,8 @@ def without_fenced(text: str) -> str:
 
 def sendable(text: str) -> tuple[str, int]:
     """Replace NUL and lone surrogates, which no provider takes. Returns the text and how many there were."""
+    if text.isascii() and "\0" not in text:  # nearly every text, in a tenth of the time
+        return text, 0
     if len(text) <= WINDOW:
         return _UNSENDABLE.subn("\ufffd", text)
     parts = [_UNSENDABLE.subn("\ufffd", text[at : at + WINDOW]) for at in range(0, len(text), WINDOW)]

@@ -23,10 +23,10 @@ def text(value: str) -> str:
 
 def plain(value: Any, depth: int = 0) -> Any:
     """Return a value as JSON data. What JSON cannot hold becomes text; NaN and infinity become null."""
-    if value is None or isinstance(value, bool | int):
-        return value
     if isinstance(value, str):
         return text(value)
+    if value is None or isinstance(value, bool | int):
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if depth >= _DEEPEST:

@@ -13,6 +13,8 @@ from typing import Any
 
 from weft.types.codec import to_dict
 from weft.types.context import Context
+from weft.types.memo import Memo
+from weft.types.message import ToolDefinition
 from weft.types.sent import SentRequest
 from weft.wire.clean import compact, plain
 
@@ -78,7 +80,7 @@ def plain_payload(context: Context) -> dict[str, Any]:
     system, messages = context.to_api_messages()
     return {
         "model": context.model or "",
-        "tools": [plain(tool.to_json_dict()) for tool in context.tools],
+        "tools": [_plain_tool(tool) for tool in context.tools],
         "system": plain(system),
         "messages": [
             {
@@ -95,6 +97,9 @@ def plain_payload(context: Context) -> dict[str, Any]:
             for message in messages
         ],
     }
+
+
+_plain_tool = Memo[ToolDefinition, Any](lambda tool: plain(tool.to_json_dict()))
 
 
 def _without_marks(part: Any) -> tuple[Any, list[tuple[list[Any], str, Any]]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.errors import EmptyMessage
 from weft.types.context import Context
+from weft.types.memo import Memo
 from weft.types.message import Message, ToolCall, ToolDefinition
 from weft.types.section import Place, Stability
 from weft.wire import clean
@@ -149,11 +150,8 @@ def _declare(tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
     """List the offered tools, each name once."""
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
-        name = clean.name(tool.name)
-        if name not in by_name:
-            description = tool.description and clean.text(tool.description)
-            schema = _object_schema(clean.plain(tool.parameters))
-            by_name[name] = ToolDefinition(name=name, description=description, parameters=schema)
+        declared = _declared(tool)
+        by_name.setdefault(declared.name, declared)
     return list(by_name.values())
 
 
@@ -162,3 +160,14 @@ def _object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("type") == "object":
         return {**schema, "properties": schema.get("properties") or {}}
     return {"type": "object", "properties": {}}
+
+
+def _clean(tool: ToolDefinition) -> ToolDefinition:
+    return ToolDefinition(
+        name=clean.name(tool.name),
+        description=tool.description and clean.text(tool.description),
+        parameters=_object_schema(clean.plain(tool.parameters)),
+    )
+
+
+_declared = Memo[ToolDefinition, ToolDefinition](_clean)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import builtins
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
 from weft.errors import InvalidEdit, StoreError
-from weft.store.blocks import Chain, Change, Merge, Moment, Update
+from weft.store.blocks import Chain, Change, Merge, Moment, NewBlock, Update
 from weft.store.sqlite.database import Repository
 from weft.store.sqlite.epochs import forget_epochs
 from weft.store.sqlite.guard import list_guards
@@ -42,27 +43,20 @@ _SETTABLE = frozenset({"block_type", "schema", "permission", "char_limit", "pinn
 
 
 class SqliteBlocks(Repository):
-    async def create(self, info: BlockInfo, first: Change) -> str:
-        def work(db: apsw.Connection) -> str:
-            exists = "select exists(select 1 from blocks where agent_id = ? and label = ?)"
-            if db.execute(exists, (info.agent_id, info.label)).get:
-                raise InvalidEdit(
-                    f"There is a block {info.label!r} already: edit it, or choose another label."
-                )
-            block_id, now = info.id or new_id(), time.time()
-            db.execute(
-                "insert into blocks(id, agent_id, label, description, block_type, schema, permission, "
-                "char_limit, pinned, created_at, updated_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(block_id, info.agent_id, storable(info.label), storable(info.description)),
-                    *(info.block_type.value, dump_json(dict(info.schema)), info.permission.value),
-                    *(info.char_limit, int(info.pinned), now, now),
-                ),
-            )
-            _record(db, block_id, first)
-            return block_id
+    async def create(self, info: BlockInfo, first: Change, rendered: str | None = None) -> str:
+        return await self._write(lambda db: _create(db, info, first, rendered))
 
-        return await self._write(work)
+    async def create_missing(
+        self, blocks: Sequence[NewBlock], shared: BlockInfo | None, agent_id: str
+    ) -> None:
+        def work(db: apsw.Connection) -> None:
+            for new in blocks:
+                if not _exists(db, new.info):
+                    _create(db, new.info, new.first, new.rendered)
+            if shared is not None:
+                _share(db, shared.id, agent_id, Permission.READ_ONLY)
+
+        await self._write(work)
 
     async def find(self, agent_id: str, label: str) -> BlockInfo | None:
         query = f"select {_COLUMNS} from blocks where agent_id = ? and label = ?"
@@ -101,17 +95,7 @@ class SqliteBlocks(Repository):
         return await self._read(lambda db: _stale(db, agent_id))
 
     async def save_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
-        def work(db: apsw.Connection) -> None:
-            text, now = storable(rendered), time.time()
-            row = db.execute(
-                "update blocks set rendered = ?, rendered_version = ? where id = ? and rendered_version < ? "
-                "and schema = ? and epoch = ? returning agent_id, label",
-                (text, version, info.id, version, dump_json(dict(info.schema)), info.epoch),
-            ).fetchone()
-            if row is not None:
-                index_text(db, ("block", info.id), f"{row[1]}\n{text}", (str(row[0]), "", ""), now)
-
-        await self._write(work)
+        await self._write(lambda db: _save_rendered(db, info, rendered, version))
 
     async def delete(self, block_id: str) -> None:
         def work(db: apsw.Connection) -> None:
@@ -180,15 +164,7 @@ class SqliteBlocks(Repository):
         return await self._read(lambda db: _states(db, block_id, seq))
 
     async def share(self, block_id: str, agent_id: str, permission: Permission) -> None:
-        query = "insert or replace into block_shares(block_id, agent_id, permission) values(?, ?, ?)"
-
-        def work(db: apsw.Connection) -> None:
-            known = "select 1 from block_shares where block_id = ? and agent_id = ?"
-            if db.execute(known, (block_id, agent_id)).get:
-                forget_epochs(db, "permission")
-            db.execute(query, (block_id, agent_id, permission.value))
-
-        await self._write(work)
+        await self._write(lambda db: _share(db, block_id, agent_id, permission))
 
     async def unshare(self, block_id: str, agent_id: str) -> bool:
         def work(db: apsw.Connection) -> bool:
@@ -215,6 +191,41 @@ class SqliteBlocks(Repository):
         return await self._fetch(SharedBlock, query, agent_id)
 
 
+def _exists(db: apsw.Connection, info: BlockInfo) -> bool:
+    query = "select exists(select 1 from blocks where agent_id = ? and label = ?)"
+    return bool(db.execute(query, (info.agent_id, info.label)).get)
+
+
+def _create(db: apsw.Connection, info: BlockInfo, first: Change, rendered: str | None) -> str:
+    if _exists(db, info):
+        raise InvalidEdit(f"There is a block {info.label!r} already: edit it, or choose another label.")
+    block_id, now = info.id or new_id(), time.time()
+    db.execute(
+        "insert into blocks(id, agent_id, label, description, block_type, schema, permission, "
+        "char_limit, pinned, created_at, updated_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(block_id, info.agent_id, storable(info.label), storable(info.description)),
+            *(info.block_type.value, dump_json(dict(info.schema)), info.permission.value),
+            *(info.char_limit, int(info.pinned), now, now),
+        ),
+    )
+    seq = _record(db, block_id, first)
+    if rendered is not None:
+        _save_rendered(db, replace(info, id=block_id), rendered, seq)
+    return block_id
+
+
+def _share(db: apsw.Connection, block_id: str, agent_id: str, permission: Permission) -> None:
+    known = "select permission from block_shares where block_id = ? and agent_id = ?"
+    before = db.execute(known, (block_id, agent_id)).get
+    if before == permission.value:
+        return
+    if before is not None:
+        forget_epochs(db, "permission")
+    query = "insert or replace into block_shares(block_id, agent_id, permission) values(?, ?, ?)"
+    db.execute(query, (block_id, agent_id, permission.value))
+
+
 def _record(db: apsw.Connection, block_id: str, change: Change) -> int:
     now = time.time()
     seq = db.execute(
@@ -226,6 +237,18 @@ def _record(db: apsw.Connection, block_id: str, change: Change) -> int:
     if change.kind in ("undo", "redo"):
         forget_epochs(db, change.kind)
     return int(seq)
+
+
+def _save_rendered(db: apsw.Connection, info: BlockInfo, rendered: str, version: int) -> None:
+    """Store and index the text of a block, unless a newer one is stored."""
+    text = storable(rendered)
+    row = db.execute(
+        "update blocks set rendered = ?, rendered_version = ? where id = ? and rendered_version < ? "
+        "and schema = ? and epoch = ? returning agent_id, label",
+        (text, version, info.id, version, dump_json(dict(info.schema)), info.epoch),
+    ).fetchone()
+    if row is not None:
+        index_text(db, ("block", info.id), f"{row[1]}\n{text}", (str(row[0]), "", ""), time.time())
 
 
 def _version(db: apsw.Connection, block_id: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import json
 import time
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -13,10 +15,13 @@ from weft.store.sqlite.database import Repository
 from weft.store.sqlite.rows import moment, storable
 from weft.types.codec import dump_json, from_dict, to_dict
 from weft.types.epoch import Attachment, Epoch, EpochStep, EpochView
+from weft.types.message import ToolDefinition
 
 _COLUMNS = (
-    "id, number, why, first, folded, masked, recipe, provider, model, ceiling, frozen, began_at, asked_at"
+    "id, number, why, first, folded, masked, recipe, provider, model, ceiling, began_at, asked_at, "
+    "json_remove(frozen, '$.tools') as frozen, frozen -> '$.tools' as tools"
 )
+_NAMES = ("id", "number", "why", "first", "folded", "masked", "recipe", "provider", "model", "limit")
 _FROZEN = ("tools", "sections", "seen", "statics")
 
 
@@ -129,8 +134,14 @@ def _forgets(db: apsw.Connection) -> int:
 
 
 def _epoch(row: Any) -> Epoch:
-    names = _COLUMNS.replace("ceiling", "limit").split(", ")
-    values = dict(zip(names, row, strict=True))
-    frozen = json.loads(values.pop("frozen"))
-    values |= {name: moment(values[name]) for name in ("began_at", "asked_at")}
-    return from_dict(Epoch, {**values, **frozen}, where="epoch")
+    *values, began_at, asked_at, frozen, tools = row
+    named = dict(zip(_NAMES, values, strict=True))
+    times = {"began_at": moment(began_at), "asked_at": moment(asked_at)}
+    epoch = from_dict(Epoch, {**named, **times, **json.loads(frozen)}, where="epoch")
+    return replace(epoch, tools=_tools(tools or "[]"))
+
+
+@lru_cache(maxsize=32)
+def _tools(text: str) -> tuple[ToolDefinition, ...]:
+    """Read frozen tools. Most sessions of a process have the same ones, and reading them takes long."""
+    return tuple(from_dict(ToolDefinition, tool, where="tool") for tool in json.loads(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -20,13 +20,14 @@ from weft.types.codec import dump_json, from_dict, to_dict
 from weft.types.receipt import Receipt, ReceiptItem
 
 _COLUMNS = tuple(field.name for field in fields(ReceiptItem))
+_DEFAULTS = tuple(field.default for field in fields(ReceiptItem))
 _SHARED = ("recipe", "counter", "provider", "model", "provider_reason", "address", "window", "warnings")
 """What stays the same from turn to turn, and is stored as one more run."""
 
 
 def pack(db: apsw.Connection, receipt: Receipt) -> str:
     """Store the runs of a receipt. Returns what its turn's row has."""
-    data = to_dict(receipt)
+    data = to_dict(replace(receipt, items=()))
     own = {name: value for name, value in data.items() if name not in ("items", *_SHARED, *Receipt.DERIVED)}
     shared = {name: data[name] for name in _SHARED if name in data}
     runs = [save_content(db, text) for text in _runs(receipt.items)]
@@ -61,8 +62,7 @@ def _runs(items: tuple[ReceiptItem, ...]) -> Iterator[str]:
 
 def _row(item: ReceiptItem) -> list[Any]:
     values = [getattr(item, name) for name in _COLUMNS]
-    defaults = [field.default for field in fields(ReceiptItem)]
-    while values and values[-1] == defaults[len(values) - 1]:
+    while values and values[-1] == _DEFAULTS[len(values) - 1]:
         values.pop()
     return values
 
