@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from operator import attrgetter
 
 from weft.types.message import Message
 from weft.types.recipe import HistoryRule
@@ -45,7 +46,7 @@ class Window:
     def messages(self, cut: int) -> tuple[Message, ...]:
         start, entries = self.cuts[cut], self.tail.entries
         if not self.excluded:
-            return tuple(entry.message for entry in entries[start:])
+            return tuple(map(attrgetter("message"), entries[start:]))
         return tuple(entries[at].message for at in range(start, len(entries)) if at not in self.excluded)
 
     def length(self, cut: int) -> int:

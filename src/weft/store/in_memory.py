@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from operator import is_
+from operator import attrgetter, is_
 from threading import Lock
 
 from weft.errors import StoreError
@@ -141,5 +141,4 @@ class RecentLogs:
 
 def _is_current(tail: Tail, messages: Sequence[Message]) -> bool:
     """Check that the tail is what the list holds now: the program may have replaced a message."""
-    entries = (entry.message for entry in tail.entries)
-    return all(map(is_, entries, messages[tail.messages_before :]))
+    return all(map(is_, map(attrgetter("message"), tail.entries), messages[tail.messages_before :]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from weft.context.epoch import FULL, EpochPlan, begun, continued, why_ended
 from weft.context.model_tokens import plan_for_model
@@ -50,11 +51,15 @@ def live_unless_stored(request: BuildRequest) -> BuildRequest:
 
 
 def size_of(materials: Materials) -> int:
-    """Return how many characters must be counted, escaped and joined."""
-    sections = sum(len(piece.text) for offer in materials.offers for piece in offer.pieces)
-    history = sum(len(entry.message.content) for entry in materials.tail.entries)
-    tools = sum(SMALL for tool in materials.spec.tools if not is_counted(tool))
-    return len(materials.spec.message) + sections + history + tools
+    """Return how many characters must be counted, escaped and joined, or that they are more than a few."""
+    size = len(materials.spec.message)
+    texts = (piece.text for offer in materials.offers for piece in offer.pieces)
+    history = (entry.message.content for entry in materials.tail.entries)
+    for text in chain(texts, history):
+        size += len(text)
+        if size > SMALL:
+            return size
+    return size + sum(SMALL for tool in materials.spec.tools if not is_counted(tool))
 
 
 def _decided(request: BuildRequest, materials: Materials, notes: Sequence[str]) -> Context:

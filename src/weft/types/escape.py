@@ -26,7 +26,8 @@ def _spelled(word: str) -> str:
 
 
 _NAMES = "|".join(map(_spelled, TAG_NAMES))
-_OPEN = "[<\uff1c\ufe64]"
+_BRACKETS = "<\uff1c\ufe64"
+_OPEN = f"[{_BRACKETS}]"
 _TAG = re.compile(rf"{_OPEN}(?={_GAP}[/\uff0f]?+{_GAP}(?:{_NAMES}){_GAP}[:\uff1a])", re.IGNORECASE)
 _TAG_START = re.compile(
     rf"{_OPEN}[\s/\uff0f{INVISIBLE}{''.join(sorted(set(''.join(TAG_NAMES))))}]*+\Z", re.IGNORECASE
@@ -48,12 +49,21 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 def has_tags(text: str) -> bool:
     """Check whether a text has something that would be read as a tag of ours."""
-    return next(windowed(_TAG, text), None) is not None
+    return _has_bracket(text) and next(windowed(_TAG, text), None) is not None
 
 
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
+    if not _has_bracket(text):
+        return text
     return spliced(text, ((match.start(), match.end(), "&lt;") for match in windowed(_TAG, text)))
+
+
+def _has_bracket(text: str) -> bool:
+    """Check whether a text has a character that opens a tag; few have one, and no pattern is as fast."""
+    if text.isascii():
+        return "<" in text
+    return any(bracket in text for bracket in _BRACKETS)
 
 
 def windowed(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

@@ -197,8 +197,8 @@ class Recipe(Json):
     @property
     def places(self) -> tuple[Place, ...]:
         """The place of each layer: before the history with the instructions, after it with the message."""
-        history = self.history_at
-        return tuple(Place.MESSAGE if at > history else Place.SYSTEM for at in range(len(self.layers)))
+        before = self.history_at + 1
+        return (Place.SYSTEM,) * before + (Place.MESSAGE,) * (len(self.layers) - before)
 
     @property
     def tagged(self) -> bool:
