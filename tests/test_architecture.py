@@ -41,6 +41,7 @@ LAZY_IMPORTS = {
     ("compose.py", "_http_embedder"): "weft.recall.http_embed",
     ("models.py", "make_provider"): "weft.providers.http",
     ("channels/chat.py", "_editor"): "weft.channels",
+    ("channels/live_markdown.py", "drawn"): "rich.markdown",
     ("compose.py", "audit"): "weft.memory.audit",
     ("compose.py", "make_channels"): "weft.channels.telegram",
     ("compose.py", "make_servers"): "weft.channels.http",

@@ -88,6 +88,11 @@ def _encoding() -> Any:
     return openai.o200k_base()
 
 
+def load_vocabulary() -> None:
+    """Load the vocabulary now, so that the first count does not wait for it."""
+    _encoding()
+
+
 @dataclass(frozen=True, slots=True)
 class Counter:
     """One way to count, as a recipe names it.

@@ -12,9 +12,8 @@ from html import unescape
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.markup import escape
 from rich.spinner import Spinner
 from rich.text import Text
@@ -68,12 +67,14 @@ class _Blocks:
         return not match and not self._fence and not line.strip()
 
 
-def drawn(text: str) -> Markdown:
+def drawn(text: str) -> RenderableType:
     """Render Markdown for a screen.
 
     Control characters written as entities (`&#x202e;`) have no effect. Links show their address, since the
     words of a link may name another one.
     """
+    from rich.markdown import Markdown  # noqa: PLC0415 - 30 ms for `markdown_it`, which no pipe needs
+
     return Markdown(_ENTITY.sub(_harmless, printable(text)), hyperlinks=False)
 
 

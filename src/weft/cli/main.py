@@ -9,6 +9,7 @@ import os
 import signal
 import stat
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
@@ -55,6 +56,7 @@ COMMANDS = {
     "turns": "Show the exact request of every turn, what was in it and why, and what changed.",
 }
 
+_COUNTS_TOKENS = frozenset({"ask", "chat", "context", "demo", "serve"})
 _RUNS_PROGRAMS = frozenset({"ask", "chat", "mcp", "serve", "skills"})
 
 
@@ -69,6 +71,8 @@ class LazyGroup(TyperGroup):
             return None
         if cmd_name in _RUNS_PROGRAMS:
             refuse_inspection()
+        if cmd_name in _COUNTS_TOKENS:
+            threading.Thread(target=_load_vocabulary, daemon=True).start()
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         gc.disable()  # nothing that is imported is garbage: looking for some takes a tenth of the start
         command = import_module(f"weft.cli.{module}").app
@@ -86,6 +90,11 @@ class LazyGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _load_vocabulary() -> None:
+    """Load the vocabulary of token counts while a command is imported: 50 ms that hold no lock of Python."""
+    import_module("weft.tokens").load_vocabulary()
 
 
 class _Printable(logging.Formatter):

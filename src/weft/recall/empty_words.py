@@ -8,6 +8,7 @@ So only those are listed there that are hardly ever a part of another word.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _ENGLISH = """
     two three four five six seven eight nine ten eleven twelve
@@ -83,17 +84,18 @@ _JAPANESE = """
 """
 
 
+@cache
 def _cutter(words: str) -> re.Pattern[str]:
+    """Compile a pattern of all words. It takes 5 ms, which only texts without spaces need."""
     return re.compile("|".join(sorted(map(re.escape, words.split()), key=len, reverse=True)))
 
 
 _KANA = re.compile(r"[\u3040-\u30ff]")
-_CUTTERS = (_cutter(_CHINESE), _cutter(_JAPANESE))
 
 
 def cut_unspaced(run: str, *, is_japanese: bool) -> list[str]:
     """Cut a run without spaces at the words that say nothing. Returns what stands between them."""
-    parts = _CUTTERS[is_japanese].split(run)
+    parts = _cutter(_JAPANESE if is_japanese else _CHINESE).split(run)
     return [part for part in parts if part and (len(part) > 1 or not looks_japanese(part))]
 
 
