@@ -59,6 +59,7 @@ from weft.types.rules import ToolRule
 from weft.types.search import MemorySearchResult, SearchQuery
 
 if TYPE_CHECKING:
+    from weft.channels.pages.desk import PageSettings
     from weft.memory.audit import Finding
 
 
@@ -279,7 +280,17 @@ def make_servers(config: Config) -> list[Server]:
         return []
     from weft.channels.http import HttpServer  # noqa: PLC0415 - half a second that only `weft serve` needs
 
-    return [HttpServer(config.http, http_token(config))]
+    return [HttpServer(config.http, http_token(config), pages=page_settings(config))]
+
+
+def page_settings(config: Config) -> PageSettings:
+    """Return what the pages of a server need to know of the settings."""
+    from weft.channels.pages.desk import PageSettings  # noqa: PLC0415 - as above
+
+    return PageSettings(
+        recipes=config.paths.config_file.parent / "recipes",
+        max_attachment_bytes=config.context.max_attachment_bytes,
+    )
 
 
 def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:

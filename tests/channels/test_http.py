@@ -178,7 +178,6 @@ async def test_there_is_a_description_and_there_are_no_pages_with_foreign_script
         described = (await http.get("/openapi.json")).json()
 
         assert set(described["paths"]) == {
-            "/",
             "/v1/chat/completions",
             "/v1/responses",
             "/v1/models",

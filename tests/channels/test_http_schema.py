@@ -71,7 +71,7 @@ def test_a_right_request_is_answered_and_a_wrong_one_refused(description: Any, p
 
 def test_no_request_makes_the_server_fail(description: Any) -> None:
     operations = [found.ok() for found in description[1].get_all_operations()]
-    assert len(operations) == 24
+    assert len(operations) == 23
     answers: set[tuple[str, int]] = set()
 
     for operation in operations:

@@ -51,6 +51,16 @@ def read_attachment(path: str, *, max_bytes: int) -> Attachment:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path!r} cannot be attached: {reason}.") from error
+    return attachment_of(file.name, data, max_bytes=max_bytes, path=path)
+
+
+def attachment_of(name: str, data: bytes, *, max_bytes: int, path: str = "") -> Attachment:
+    """Return a file that is to be attached, by what is in it. An error calls it by its `path`.
+
+    Raises:
+        ConfigError: it is too large, or neither text nor a picture.
+    """
+    path = path or name
     if len(data) > max_bytes:
         raise ConfigError(
             f"{path!r} is too large to attach: shorten it to {max_bytes:,} bytes, "
@@ -59,14 +69,14 @@ def read_attachment(path: str, *, max_bytes: int) -> Attachment:
     media = next((kind for start, kind in _PICTURES.items() if data.startswith(start)), "")
     if media and (media != "image/webp" or data[8:12] == b"WEBP"):
         part = {"type": "image", "media_type": media, "data": b64encode(data).decode()}
-        return Attachment(name=file.name, size_bytes=len(data), part=part)
+        return Attachment(name=name, size_bytes=len(data), part=part)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         raise ConfigError(f"{path!r} is neither UTF-8 text nor a picture: attach another file.")
-    return Attachment(name=file.name, size_bytes=len(data), text=text)
+    return Attachment(name=name, size_bytes=len(data), text=text)
 
 
 def with_attachments(request: TurnRequest, files: Sequence[Attachment]) -> TurnRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -14,6 +15,8 @@ from weft.channels.bind import HERE, is_address, is_everywhere, url_host
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.limits import RateLimit
 from weft.channels.metrics import Metrics
+from weft.channels.pages.browsers import Browsers
+from weft.channels.pages.places import FILES, OPEN_PAGES, SIGN_IN, is_page, see_other, wants_html
 from weft.channels.problems import problem
 from weft.channels.speaker import SPEAKER, Tokens
 from weft.errors import StoreError
@@ -35,10 +38,16 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, settings: HttpChannelSettings, tokens: Tokens, metrics: Metrics, limit: RateLimit
+        self,
+        app: ASGIApp,
+        settings: HttpChannelSettings,
+        tokens: Tokens,
+        metrics: Metrics,
+        browsers: Browsers,
     ) -> None:
         self._app, self._settings, self._tokens = app, settings, tokens
-        self._metrics, self._limit = metrics, limit
+        self._metrics, self._browsers = metrics, browsers
+        self._limit = RateLimit(settings.requests_per_minute)
         self._names = {name.lower() for name in (url_host(settings.host), *HERE, *settings.names)}
         self._any_address = is_everywhere(settings.host)
 
@@ -78,8 +87,17 @@ class Guard:
         return None
 
     async def _unauthorized(self, scope: Scope) -> Response | None:
-        """Return a refusal of a request that comes too often or without a token. Else note who speaks."""
-        authorization = Headers(scope=scope).get("authorization", "")
+        """Return a refusal of a request that comes too often or without a token. Else note who speaks.
+
+        A cookie counts for pages only: what programs ask needs the header.
+        """
+        headers, path = Headers(scope=scope), scope["path"]
+        if path.startswith(FILES):
+            return None
+        authorization = headers.get("authorization", "")
+        if not authorization and is_page(path):
+            token = self._browsers.token_of(self._browsers.cookie_of(headers.get("cookie", "")))
+            authorization = f"Bearer {token}" if token else ""
         try:
             speaker = await self._tokens.authenticate(authorization)
         except StoreError as error:  # without a store nobody but the owner's own token is known
@@ -92,7 +110,11 @@ class Guard:
             sentence = f"There were too many requests in the last minute: ask again in {wait} seconds."
             return problem(429, sentence, code="rate_limit_exceeded", headers={"retry-after": str(wait)})
         scope[SPEAKER] = speaker
-        return failure if speaker is None and scope["path"] != OPEN else None
+        if speaker is not None or path in (OPEN, *OPEN_PAGES):
+            return None
+        if is_page(path) and failure.status_code == 401 and wants_html(headers):
+            return see_other(f"{SIGN_IN}?{urlencode({'next': path})}")
+        return failure
 
     def _is_ours(self, host: str) -> bool:
         name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]

@@ -29,11 +29,13 @@ from weft.channels.http_json import limited
 from weft.channels.http_search import SearchRoutes
 from weft.channels.http_settings import HttpChannelSettings
 from weft.channels.http_turns import TurnRoutes
-from weft.channels.limits import RateLimit
 from weft.channels.listener import limited_protocol, quiet_accepting
 from weft.channels.metrics import Metrics
 from weft.channels.openai_api import chat_answer, from_chat, from_responses, new_id, response
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
+from weft.channels.pages.browsers import Browsers
+from weft.channels.pages.desk import DEFAULT_PAGES, Desk, PageSettings
+from weft.channels.pages.routes import add_pages
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
 from weft.channels.speaker import Tokens, speaker_of
 from weft.channels.sse import EventStream, while_connected
@@ -59,8 +61,15 @@ _Read = Callable[[Mapping[str, Any], str], TurnRequest]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
-def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str = "") -> FastAPI:
-    """Make the application that a server runs.
+def make_app(
+    assistant: Assistant,
+    settings: HttpChannelSettings,
+    *,
+    token: str = "",
+    pages: PageSettings = DEFAULT_PAGES,
+    browsers: Browsers | None = None,
+) -> FastAPI:
+    """Make the application that a server runs. One whose pages only read has no other routes.
 
     Raises:
         ConfigError: others could reach it there, and there is no token that they must know.
@@ -82,18 +91,23 @@ def make_app(assistant: Assistant, settings: HttpChannelSettings, *, token: str 
             Exception: on_bug,
         },
     )
-    limit = RateLimit(settings.requests_per_minute)
-    tokens = Tokens(assistant, token)
-    app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, limit=limit)
+    tokens, browsers = Tokens(assistant, token), browsers or Browsers(settings.port)
+    app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, browsers=browsers)
     routes = app.state.routes = _Routes(assistant, metrics)
+    add_pages(app.router, Desk(assistant, browsers, pages), tokens, routes)
     app.router.route_class = limited(settings)
-    for path, method, work in (*routes.all(), *_more_routes(assistant)):
+    for path, method, work in _routes_for_programs(assistant, routes, can_write=pages.can_write):
         app.add_api_route(path, work, methods=[method], response_model=None)
     return app
 
 
-def _more_routes(assistant: Assistant) -> list[tuple[str, str, Callable[..., Any]]]:
+def _routes_for_programs(
+    assistant: Assistant, routes: _Routes, *, can_write: bool
+) -> list[tuple[str, str, Callable[..., Any]]]:
+    if not can_write:
+        return [(OPEN, "GET", routes.health)]
     return [
+        *routes.all(),
         *SearchRoutes(assistant).all(),
         *TurnRoutes(assistant).all(),
         *BlockRoutes(assistant).all(),
@@ -115,9 +129,15 @@ class HttpServer:
         ConfigError: others could reach it there, and there is no token that they must know.
     """
 
-    def __init__(self, settings: HttpChannelSettings, token: str = "") -> None:
+    def __init__(
+        self,
+        settings: HttpChannelSettings,
+        token: str = "",
+        pages: PageSettings = DEFAULT_PAGES,
+        announce: Callable[[str, Browsers], None] | None = None,
+    ) -> None:
         check_place(settings.host, token)
-        self._settings, self._token = settings, token
+        self._settings, self._token, self._pages, self._announce = settings, token, pages, announce
 
     async def run(self, assistant: Assistant, stopped: asyncio.Event, say: Callable[[str], None]) -> None:
         """Serve until `stopped`. Running turns then have `gateway.stop_seconds` to end.
@@ -125,8 +145,10 @@ class HttpServer:
         Raises:
             ChannelError: nothing can listen there.
         """
-        app = make_app(assistant, self._settings, token=self._token)
         listening = listen(self._settings.host, self._settings.port)
+        port = listening.getsockname()[1]
+        browsers = Browsers(port)
+        app = make_app(assistant, self._settings, token=self._token, pages=self._pages, browsers=browsers)
         seconds = assistant.lanes.settings.stop_seconds
         # Only warnings are logged, and nothing to stdout. Anybody can send the headers of a proxy.
         config = uvicorn.Config(
@@ -141,7 +163,11 @@ class HttpServer:
             proxy_headers=False,
             timeout_graceful_shutdown=math.ceil(seconds) + _GRACE_SECONDS,
         )
-        say(f"HTTP is open at http://{url_host(self._settings.host)}:{listening.getsockname()[1]}")
+        url = f"http://{url_host(self._settings.host)}:{port}"
+        if self._announce is None:
+            say(f"HTTP is open at {url}")
+        else:
+            self._announce(url, browsers)
         with listening, quiet_accepting():
             server = _Uvicorn(config)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -173,7 +199,6 @@ class _Routes:
 
     def all(self) -> list[tuple[str, str, Callable[..., Any]]]:
         return [
-            ("/", "GET", self.about),
             ("/v1/chat/completions", "POST", self.chat),
             ("/v1/responses", "POST", self.responses),
             ("/v1/models", "GET", self.models),
@@ -193,9 +218,9 @@ class _Routes:
         model = asked.model or DEFAULT_MODEL
         if body.stream:
             usage = body.stream_options is not None and bool(body.stream_options.include_usage)
-            events = chat_stream(self._events(asked), model, include_usage=usage)
+            events = chat_stream(self.events(asked), model, include_usage=usage)
             return EventStream(events, lambda sentence: encoded(described(502, sentence)))
-        reply = await while_connected(request.receive, collected(self._events(asked)))
+        reply = await while_connected(request.receive, collected(self.events(asked)))
         return JsonResponse(chat_answer(reply, new_id("chatcmpl"), model))
 
     async def responses(self, request: Request, body: ResponsesBody) -> Response:
@@ -203,8 +228,8 @@ class _Routes:
         asked = await self._asked(request, body, from_responses)
         model = asked.model or DEFAULT_MODEL
         if body.stream:
-            return EventStream(response_stream(self._events(asked), model), _failed_response)
-        reply = await while_connected(request.receive, collected(self._events(asked)))
+            return EventStream(response_stream(self.events(asked), model), _failed_response)
+        reply = await while_connected(request.receive, collected(self.events(asked)))
         return JsonResponse(response(new_id("resp"), model, reply, item_id=new_id("msg")))
 
     async def models(self) -> Response:
@@ -224,7 +249,7 @@ class _Routes:
     async def turn(self, request: Request, body: TurnBody) -> Response:
         """Answer a message or a slash command in a session; without one, in a new session."""
         asked = replace(_request(request, body), session=body.session or uuid4().hex, commands=True)
-        reply = await while_connected(request.receive, collected(self._events(asked)))
+        reply = await while_connected(request.receive, collected(self.events(asked)))
         answer = {"turn": reply.turn_id, "session": reply.session_id, "reply": reply.text}
         more = {"notice": reply.notice, "not_done": [*reply.not_done]}
         return JsonResponse({**answer, **{name: value for name, value in more.items() if value}})
@@ -244,8 +269,8 @@ class _Routes:
         senders = None if everybody else await store.people.senders(caller.person)
         return _rows("sessions", await store.sessions.list(limit=limit, senders=senders))
 
-    async def about(self) -> Response:
-        """Say what this server is, and where to read on."""
+    def about(self) -> Response:
+        """Say to a program what this server is, and where to read on."""
         text = "An assistant with memory. The base URL for OpenAI's clients is /v1; read `weft docs http`."
         return JsonResponse({"name": "weft", "version": VERSION, "about": text, "openapi": "/openapi.json"})
 
@@ -280,7 +305,7 @@ class _Routes:
     async def _store(self) -> Store | None:
         return await self._assistant.store.find()
 
-    async def _events(self, request: TurnRequest) -> AsyncGenerator[Event]:
+    async def events(self, request: TurnRequest) -> AsyncGenerator[Event]:
         """Yield the events of a request, and count its turn.
 
         Raises:

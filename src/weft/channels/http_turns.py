@@ -10,13 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from weft.channels.problems import JsonResponse, NotFound
-from weft.channels.speaker import Speaker, speaker_of
+from weft.channels.speaker import is_own, speaker_of
 from weft.channels.turn_views import cache_lines
 from weft.gateway.assistant import Assistant
 from weft.memory.base import Store
 from weft.turn.inspect import TurnView, compare, replays, summary_line, view, view_before, why
 from weft.types.codec import dump_json, to_dict
-from weft.types.session import Session
 from weft.wire.items import join
 
 _NO_TURN = "There is no turn of that id with a receipt."
@@ -90,7 +89,7 @@ class TurnRoutes:
         """List the turns of a session, newest first."""
         store = await self._assistant.store.find()
         session = await store.sessions.find(session_id) if store is not None else None
-        if store is None or session is None or not await _is_own(store, speaker_of(request), session):
+        if store is None or session is None or not await is_own(store, speaker_of(request), session):
             raise NotFound("There is no session of that id.", code="session_not_found")
         views = [await view(store, info) for info in await store.turns.page(session_id, limit=limit)]
         rows = [{**to_dict(one.info), "about": summary_line(one)} for one in views]
@@ -103,13 +102,6 @@ class TurnRoutes:
         session = await store.sessions.find(info.session_id) if store is not None and info else None
         if store is None or info is None or session is None:
             raise NotFound(_NO_TURN, code="turn_not_found")
-        if not await _is_own(store, speaker_of(request), session):
+        if not await is_own(store, speaker_of(request), session):
             raise NotFound(_NO_TURN, code="turn_not_found")
         return store, await view(store, info)
-
-
-async def _is_own(store: Store, speaker: Speaker, session: Session) -> bool:
-    """Return whether a session is the speaker's own. The owner may see every one."""
-    if speaker.is_owner:
-        return True
-    return await store.people.find(f"{session.channel}:{session.sender}") == speaker.person

@@ -9,9 +9,11 @@ from starlette.requests import Request
 from weft.channels.bind import bearer_token, is_same
 from weft.errors import PermissionDenied
 from weft.gateway.assistant import Assistant
+from weft.memory.base import Store
 from weft.types.delivery import TOKEN_START
 from weft.types.person import OWNER_NAME
 from weft.types.request import Caller
+from weft.types.session import Session
 
 CHANNEL = "http"
 SPEAKER = "weft.speaker"
@@ -55,6 +57,13 @@ def speaker_of(request: Request) -> Speaker:
     return speaker
 
 
+async def is_own(store: Store, speaker: Speaker, session: Session) -> bool:
+    """Return whether a session is the speaker's own. The owner may see every one."""
+    if speaker.is_owner:
+        return True
+    return await store.people.find(f"{session.channel}:{session.sender}") == speaker.person
+
+
 class Tokens:
     """The tokens of a server: the owner's of the settings, and those of people in the store."""
 
@@ -67,13 +76,22 @@ class Tokens:
         While there is no token at all, whoever reaches the server is the owner: only this machine does.
         """
         token = bearer_token(authorization)
+        speaker, is_needed = await self._find(token)
+        is_ours = token.startswith(TOKEN_START)  # it was revoked; an app without a token sends any other text
+        return speaker if speaker is not None or is_needed or is_ours else Speaker()
+
+    async def find(self, token: str) -> Speaker | None:
+        """Return the person whose token this is."""
+        return (await self._find(token))[0] if token else None
+
+    async def _find(self, token: str) -> tuple[Speaker | None, bool]:
+        """Return the person of a token, and whether this server needs one at all."""
         if self._owner_token and token and is_same(token, self._owner_token):
-            return Speaker()
+            return Speaker(), True
         store = await self._assistant.store.find()
         if store is None:
-            return None if self._owner_token else Speaker()
+            return None, bool(self._owner_token)
         sender, is_needed = await store.auth.find_token(token)
         if sender is not None:
-            return Speaker(await store.people.find(f"{CHANNEL}:{sender}"), sender)
-        is_ours = token.startswith(TOKEN_START)  # it was revoked; an app without a token sends any other text
-        return None if is_needed or is_ours or self._owner_token else Speaker()
+            return Speaker(await store.people.find(f"{CHANNEL}:{sender}"), sender), True
+        return None, is_needed or bool(self._owner_token)

@@ -37,6 +37,7 @@ COMMANDS = {
     "export": "Write everything that is kept into a folder of JSON Lines and block texts.",
     "import": "Read a folder that was exported into a store with nothing in it yet: all of it, or nothing.",
     "init": "Make a workspace and a config file; nothing is overwritten.",
+    "inspect": "Look at everything in a browser: turns, memory, recipes. Nothing can be changed there.",
     "instructions": "List, add and remove what the assistant is told to always do.",
     "mcp": "Serve the assistant and one person's memory to other programs, over MCP.",
     "memory": "See and change what agents remember, with all its history.",

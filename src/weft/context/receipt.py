@@ -60,6 +60,7 @@ def account(plan: ContextPlan, *, warnings: tuple[str, ...] = ()) -> Receipt:
     return Receipt(
         items=tuple(items),
         limit=spec.limits.ceiling,
+        reserved=spec.limits.reserved_response_tokens,
         recipe=spec.recipe.name,
         counter=spec.recipe.tokens,
         warnings=(*warnings, *notes),

@@ -22,7 +22,7 @@ from weft.types.memory import (
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.search import Recalled, SearchFilter
-from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
+from weft.types.sent import NO_RECORD, StoredRequest, TurnBrief, TurnRecord
 from weft.types.session import Fold, OpenTurn, Session, SessionRule, SideCall, Tail, TurnInfo
 
 
@@ -259,6 +259,11 @@ class Turns(Protocol):
 
         With `before`, only those with smaller numbers are returned.
         """
+
+    async def briefs(
+        self, session_id: str, *, limit: int = 100, before: int | None = None
+    ) -> Sequence[TurnBrief]:
+        """Return turns as `page` does, each with its receipt and the sizes of its requests."""
 
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         """Return a turn of a session by its number, if there is one."""

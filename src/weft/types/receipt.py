@@ -73,21 +73,23 @@ class Expectation(Json):
 class Receipt(Json):
     """The account of every token of one context, and of everything that was left out.
 
-    `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. `errors`
-    lists what went wrong with the request after it was built. `usage` adds up all requests that answered the
-    message, without those that classified it or folded the history. `ratio` is the number of the model's
-    tokens that one of ours in the request's `script` was, as far as the provider's count teaches that.
-    `expected` is what was believed before. `window` is what the model reads, in its own tokens. `epoch` is
-    the number of the epoch, and `epoch_why` why it began if it began with this request. Its history is folded
-    above `fold_at` tokens, down to `fold_to`. `outside` names the places of text of strangers in view.
-    `cost_tokens` is how many new tokens would have cost as much as the input, by the rules of the provider's
-    cache, and `cost` the money for all, if prices are set.
+    `total_tokens`, `by_layer` and `over_limit` are computed from the items, so they cannot disagree. Beside
+    the `limit`, so many tokens are `reserved` for the answer. `errors` lists what went wrong with the
+    request after it was built. `usage` adds up all requests that answered the message, without those that
+    classified it or folded the history. `ratio` is the number of the model's tokens that one of ours in the
+    request's `script` was, as far as the provider's count teaches that. `expected` is what was believed
+    before. `window` is what the model reads, in its own tokens. `epoch` is the number of the epoch, and
+    `epoch_why` why it began if it began with this request. Its history is folded above `fold_at` tokens,
+    down to `fold_to`. `outside` names the places of text of strangers in view. `cost_tokens` is how many new
+    tokens would have cost as much as the input, by the rules of the provider's cache, and `cost` the money
+    for all, if prices are set.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
 
     items: tuple[ReceiptItem, ...] = ()
     limit: int = 0
+    reserved: int = 0
     recipe: str = ""
     counter: str = ""
     warnings: tuple[str, ...] = ()

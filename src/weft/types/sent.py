@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from weft.types.epoch import EpochStep
+from weft.types.receipt import Receipt
+from weft.types.session import TurnInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,22 @@ class StoredRequest:
     def share(self) -> float:
         """The part of its bytes with which the request before began, too."""
         return self.shared_bytes / (self.request.size or 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnBrief:
+    """A turn with its receipt, and the sizes of its first request, but without the texts that were sent."""
+
+    info: TurnInfo
+    receipt: Receipt | None = None
+    rounds: int = 0
+    bytes: int = 0
+    shared_bytes: int = 0
+
+    @property
+    def share(self) -> float:
+        """The part of the first request's bytes with which the request before began, too."""
+        return self.shared_bytes / (self.bytes or 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

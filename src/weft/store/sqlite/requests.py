@@ -101,6 +101,17 @@ def _stored(db: apsw.Connection, row: Any) -> StoredRequest:
     )
 
 
+def read_sizes(db: apsw.Connection, turn_id: str) -> list[tuple[int, int]]:
+    """Return the bytes of each request of a turn, and how many of them the request before had, too."""
+    query = (
+        "select shared_bytes, base is null, (select coalesce(sum(length(cast(text as blob))), 0) from "
+        "request_items join contents using (hash) where request_id = requests.id) from requests "
+        "where turn_id = ? order by round"
+    )
+    rows: list[Any] = db.execute(query, (turn_id,)).fetchall()
+    return [(own if is_whole else own + shared, shared) for shared, is_whole, own in rows]
+
+
 def delete_requests(db: apsw.Connection, before: float) -> int:
     """Delete old requests. Those that build on them are stored whole first."""
     old = "(select id from requests where at < ?1)"

@@ -19,14 +19,14 @@ from weft.store.sqlite.database import Repository
 from weft.store.sqlite.epochs import save_step
 from weft.store.sqlite.messages import append_messages, message_prices
 from weft.store.sqlite.receipts import pack, unpack
-from weft.store.sqlite.requests import delete_requests, read_requests, save_requests
+from weft.store.sqlite.requests import delete_requests, read_requests, read_sizes, save_requests
 from weft.store.sqlite.rows import moment, new_id, next_seq, stamp, storable
 from weft.store.sqlite.tasks import record_task_outcome
 from weft.types.codec import dump_json
 from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.receipt import Receipt
-from weft.types.sent import NO_RECORD, StoredRequest, TurnRecord
+from weft.types.sent import NO_RECORD, StoredRequest, TurnBrief, TurnRecord
 from weft.types.session import OpenTurn, SideCall, TurnInfo
 
 # Rows are in the order of their time. A few of the oldest are looked at whenever one is added: no save reads
@@ -187,6 +187,16 @@ class SqliteTurns(Repository):
         query = f"{_INFOS} where ?2 is null or number < ?2 order by number desc limit ?3"
         return await self._fetch(TurnInfo, query, session_id, before, limit)
 
+    async def briefs(
+        self, session_id: str, *, limit: int = 100, before: int | None = None
+    ) -> builtins.list[TurnBrief]:
+        infos = await self.page(session_id, limit=limit, before=before)
+
+        def work(db: apsw.Connection) -> builtins.list[TurnBrief]:
+            return [read_brief(db, info) for info in infos]
+
+        return await self._read(work)
+
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         infos = await self._fetch(TurnInfo, f"{_INFOS} where number = ?2", session_id, number)
         return next(iter(infos), None)
@@ -300,3 +310,19 @@ def _learn(db: apsw.Connection, receipt: Receipt) -> None:
         "on conflict(model, counter, script) do update set ratio = excluded.ratio"
     )
     db.execute(query, (storable(receipt.model), receipt.counter, receipt.script, receipt.ratio))
+
+
+def read_brief(db: apsw.Connection, info: TurnInfo) -> TurnBrief:
+    """Read the receipt of a turn, and the sizes of its requests."""
+    text, sizes = (
+        db.execute("select receipt from turns where id = ?", (info.id,)).get,
+        read_sizes(db, info.id),
+    )
+    size, shared = sizes[0] if sizes else (0, 0)
+    return TurnBrief(
+        info=info,
+        receipt=None if text is None else unpack(db, text),
+        rounds=len(sizes),
+        bytes=size,
+        shared_bytes=shared,
+    )

@@ -1,0 +1,1 @@
+"""The pages of `weft serve` and `weft inspect`: who may see what, and what forms do."""

@@ -1,0 +1,52 @@
+"""All pages, each at its address."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Router
+
+from weft.channels.pages.desk import Desk
+from weft.channels.pages.places import wants_html
+from weft.channels.pages.sessions import SessionPages
+from weft.channels.pages.signing_in import SigningIn
+from weft.channels.pages.talk import TalkPages
+from weft.channels.pages.turns import TurnPages
+from weft.channels.speaker import Tokens
+from weft.types.reply import Event
+from weft.types.request import TurnRequest
+
+
+class Programs(Protocol):
+    """What programs have that pages use: the first address, and turns that end when the server stops."""
+
+    def about(self) -> Response: ...
+
+    def events(self, request: TurnRequest) -> AsyncGenerator[Event]: ...
+
+
+def add_pages(router: Router, desk: Desk, tokens: Tokens, programs: Programs) -> None:
+    """Add the routes of all pages. They stand in no description for programs."""
+    talk = TalkPages(desk, programs.events)
+
+    async def first(request: Request) -> Response:
+        return await talk.new(request) if wants_html(request.headers) else programs.about()
+
+    router.add_route("/", desk.route(first), methods=["GET"])
+    routes = [
+        *SigningIn(desk, tokens).all(),
+        *TurnPages(desk).all(),
+        *talk.all(),
+        *SessionPages(desk).all(),
+    ]
+    for path, method, work in routes:
+        router.add_route(path, desk.route(work), methods=[method], include_in_schema=False)
+
+
+async def no_page(desk: Desk, request: Request) -> Response:
+    """Answer an unknown address."""
+    return await desk.failed(request, HTTPException(404, "There is no such page."))
