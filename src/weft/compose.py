@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -61,6 +63,9 @@ from weft.types.search import MemorySearchResult, SearchQuery
 if TYPE_CHECKING:
     from weft.channels.pages.desk import PageSettings
     from weft.memory.audit import Finding
+
+
+_EXAMINE_SECONDS = 30.0
 
 
 async def connect(  # noqa: PLR0913 - the public contract
@@ -288,9 +293,27 @@ def page_settings(config: Config) -> PageSettings:
     from weft.channels.pages.desk import PageSettings  # noqa: PLC0415 - as above
 
     return PageSettings(
+        check_health=_examined,
         recipes=config.paths.config_file.parent / "recipes",
         max_attachment_bytes=config.context.max_attachment_bytes,
     )
+
+
+async def _examined() -> list[dict[str, Any]]:
+    """Return the findings of `weft doctor`, which looks at everything in a process of its own."""
+    command = (sys.executable, "-m", "weft", "doctor", "--json")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), _EXAMINE_SECONDS)
+        findings: list[dict[str, Any]] = json.loads(output)
+    except (TimeoutError, ValueError):
+        findings = []
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return findings
 
 
 def http_token(config: Config, environ: Mapping[str, str] = os.environ) -> str:

@@ -15,6 +15,7 @@ import typer
 from weft.cli.options import run, settings
 from weft.compose import connect_to_preview, page_settings
 from weft.config import Config
+from weft.errors import ConfigError
 from weft.types.escape import printable
 
 app = typer.Typer(add_completion=False)
@@ -34,7 +35,10 @@ def inspect(
     ] = False,
 ) -> None:
     """Look at everything in a browser: turns, memory, recipes. Nothing can be changed there."""
-    run(_serve(settings(), host, port, opens=not no_browser))
+    config = settings()
+    if not config.paths.database.exists():
+        raise ConfigError("There is nothing to look at yet: talk first, with `weft chat` or `weft serve`.")
+    run(_serve(config, host, port, opens=not no_browser))
 
 
 async def _serve(config: Config, host: str, port: int, *, opens: bool) -> None:

@@ -16,6 +16,7 @@ from weft.cli.memory import Mode
 from weft.cli.options import AsJson, out, settings
 from weft.cli.stores import with_store
 from weft.memory.base import Store
+from weft.recall.explain import explained
 from weft.recall.fuse import excerpt
 from weft.recall.search_filter import KINDS, read_kinds
 from weft.recall.searcher import MOST_AROUND, MOST_HITS
@@ -34,9 +35,6 @@ from weft.types.search import (
 
 app = typer.Typer(add_completion=False)
 _ID_CHARS, _NEAR_CHARS = 24, 160
-_MATTERS = 0.1
-"""The smallest share of a score that is shown as a reason."""
-_NAMES = {"episode": "conversation"}
 _DAY_HELP = "A date such as 2026-05-01, or words such as 'last week'."
 
 
@@ -149,11 +147,3 @@ def _near(line: NearLine, query: str) -> Text:
     if line.is_hit:
         return Text(f"> {start}") + highlighted(text, query)
     return Text(f"  {start}{text}", style="dim")
-
-
-def explained(hit: MemorySearchResult) -> str:
-    """Return the reasons of a hit as shares of what counted for it; small ones are left out."""
-    counted = {_NAMES.get(name, name): value for name, value in hit.reasons.items() if value > 0}
-    total = sum(counted.values())
-    shares = sorted(((value / total, name) for name, value in counted.items()), reverse=True)
-    return ", ".join(f"{name} {share:.1f}" for share, name in shares if share >= _MATTERS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weft.memory.blockdoc import BlockDoc
 from weft.memory.cache import LoadedBlock
 from weft.memory.events import BlockChanged, Subscription
 from weft.memory.permission import READ_WRITE, Action, Rights
+from weft.memory.schemas.base import content_of
 from weft.memory.schemas.editor import Editor, Section, exclusive
 from weft.memory.schemas.list import ListEditor
 from weft.memory.schemas.log import LogEditor
@@ -64,6 +65,12 @@ class Document(TextEditor, MapEditor, ListEditor, LogEditor):
         """Render the block as a model reads it."""
         self._note_version()
         return render_block(self._block)
+
+    @exclusive
+    def content(self) -> Any:
+        """Read all that the block holds as plain values: a text, a table of fields, items, or sections."""
+        self._note_version()
+        return content_of(self._block)
 
     def _note_version(self) -> None:
         if self._loaded is not None:

@@ -328,8 +328,15 @@ class MemoryStore(BlockSettings):
         entries = await self._archive.list([hit.id for hit in hits])
         return [replace(entries[hit.id], score=hit.score) for hit in hits if hit.id in entries]
 
-    async def delete_archival(self, entry_id: str, *, is_system: bool = False) -> bool:
-        return await self._archive.delete(entry_id)
+    async def newest_archival(self, agent_id: str, limit: int = 100) -> list[ArchivalEntry]:
+        """Return an agent's notes, newest first."""
+        return list(await self._archive.newest(agent_id, limit))
+
+    async def delete_archival(
+        self, entry_id: str, *, agent_id: str | None = None, is_system: bool = False
+    ) -> bool:
+        """Delete a note; with `agent_id` only one of that agent's. Returns whether it existed."""
+        return await self._archive.delete(entry_id, agent_id=agent_id)
 
     async def search(
         self, agent_id: str, query: str, options: SearchOptions = _PLAIN_SEARCH

@@ -265,6 +265,9 @@ class Turns(Protocol):
     ) -> Sequence[TurnBrief]:
         """Return turns as `page` does, each with its receipt and the sizes of its requests."""
 
+    async def find_at(self, senders: Collection[str], at: datetime) -> TurnInfo | None:
+        """Return the turn of one of these senders that ran at a time, if one did."""
+
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         """Return a turn of a session by its number, if there is one."""
 
@@ -350,8 +353,11 @@ class Archive(Protocol):
     async def list(self, ids: Sequence[str]) -> Mapping[str, ArchivalEntry]:
         """Return notes by their ids."""
 
-    async def delete(self, entry_id: str) -> bool:
-        """Delete a note. Returns whether it existed."""
+    async def newest(self, agent_id: str, limit: int) -> Sequence[ArchivalEntry]:
+        """Return notes of an agent, newest first."""
+
+    async def delete(self, entry_id: str, *, agent_id: str | None = None) -> bool:
+        """Delete a note; with `agent_id` only one of that agent's. Returns whether it existed."""
 
 
 class LineIndex(Protocol):

@@ -25,13 +25,23 @@ POLICY = (
 """What a page may load: only what this server sends, and no script or style inside of it."""
 
 
-NAV = (("/talk", "Talk"), ("/sessions", "Conversations"))
+NAV = (
+    ("/talk", "Talk"),
+    ("/sessions", "Conversations"),
+    ("/memory", "Memory"),
+    ("/recipes", "Recipes"),
+    ("/search", "Search"),
+    ("/tasks", "Tasks"),
+    ("/people", "People"),
+    ("/skills", "Skills"),
+    ("/health", "Health"),
+)
 """The pages that every page links to."""
 
 
-def page(name: str, **values: Any) -> str:
+def page(template: str, /, **values: Any) -> str:
     """Write a page from its template."""
-    return _templates().get_template(f"{name}.html").render(values)
+    return _templates().get_template(f"{template}.html").render(values)
 
 
 @cache

@@ -77,13 +77,13 @@ class Desk:
 
         return answer
 
-    async def html(self, request: Request, name: str, *, status: int = 200, **values: Any) -> Response:
+    async def html(self, request: Request, template: str, /, *, status: int = 200, **values: Any) -> Response:
         """Answer with a page. A browser without a cookie gets one, which forms need."""
         cookie = self.browsers.cookie_of(request.headers.get("cookie", ""))
         new = "" if cookie else self.browsers.new_cookie()
         speaker = request.scope.get("weft.speaker")
         text = page(
-            name,
+            template,
             here=request.url.path,
             proof=self.browsers.proof(cookie or new),
             can_write=self.settings.can_write,

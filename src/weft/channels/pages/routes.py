@@ -10,11 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Router
 
+from weft.channels.pages.blocks import BlockPages
 from weft.channels.pages.desk import Desk
+from weft.channels.pages.facts import FactPages
+from weft.channels.pages.people import PeoplePages
 from weft.channels.pages.places import wants_html
+from weft.channels.pages.recipes import RecipePages
+from weft.channels.pages.sample import SamplePages
+from weft.channels.pages.search import SearchPages
 from weft.channels.pages.sessions import SessionPages
 from weft.channels.pages.signing_in import SigningIn
+from weft.channels.pages.system import SystemPages
 from weft.channels.pages.talk import TalkPages
+from weft.channels.pages.tasks import TaskPages
 from weft.channels.pages.turns import TurnPages
 from weft.channels.speaker import Tokens
 from weft.types.reply import Event
@@ -31,7 +39,7 @@ class Programs(Protocol):
 
 def add_pages(router: Router, desk: Desk, tokens: Tokens, programs: Programs) -> None:
     """Add the routes of all pages. They stand in no description for programs."""
-    talk = TalkPages(desk, programs.events)
+    talk, blocks = TalkPages(desk, programs.events), BlockPages(desk)
 
     async def first(request: Request) -> Response:
         return await talk.new(request) if wants_html(request.headers) else programs.about()
@@ -41,7 +49,15 @@ def add_pages(router: Router, desk: Desk, tokens: Tokens, programs: Programs) ->
         *SigningIn(desk, tokens).all(),
         *TurnPages(desk).all(),
         *talk.all(),
+        *blocks.all(),
+        *FactPages(desk, blocks).all(),
         *SessionPages(desk).all(),
+        *RecipePages(desk).all(),
+        *SamplePages(desk).all(),
+        *SearchPages(desk).all(),
+        *TaskPages(desk, blocks).all(),
+        *PeoplePages(desk).all(),
+        *SystemPages(desk).all(),
     ]
     for path, method, work in routes:
         router.add_route(path, desk.route(work), methods=[method], include_in_schema=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -43,8 +44,18 @@ class SqliteArchive(Repository):
         )
         return {entry.id: entry for entry in await self._fetch(ArchivalEntry, query, json.dumps([*ids]))}
 
-    async def delete(self, entry_id: str) -> bool:
+    async def newest(self, agent_id: str, limit: int) -> builtins.list[ArchivalEntry]:
+        query = (
+            "select id, content, metadata, created_at from archive where agent_id = ? "
+            "order by created_at desc limit ?"
+        )
+        return await self._fetch(ArchivalEntry, query, agent_id, limit)
+
+    async def delete(self, entry_id: str, *, agent_id: str | None = None) -> bool:
         def work(db: apsw.Connection) -> bool:
+            whose = db.execute("select agent_id from archive where id = ?", (entry_id,)).get
+            if agent_id is not None and whose != agent_id:
+                return False
             unindex(db, ("archival", entry_id))
             db.execute("delete from archive where id = ?", (entry_id,))
             existed = db.changes() > 0

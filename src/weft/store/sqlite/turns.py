@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -196,6 +196,15 @@ class SqliteTurns(Repository):
             return [read_brief(db, info) for info in infos]
 
         return await self._read(work)
+
+    async def find_at(self, senders: Collection[str], at: datetime) -> TurnInfo | None:
+        query = (
+            "select turns.id from turns join sessions on sessions.id = session_id "
+            "where channel || ':' || sender in (select value from json_each(?1)) "
+            "and turns.created_at <= ?2 and turns.ended_at >= ?2 limit 1"
+        )
+        turn_id = await self._value(str, query, json.dumps([*senders]), at.timestamp())
+        return None if turn_id is None else await self.number(turn_id)
 
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         infos = await self._fetch(TurnInfo, f"{_INFOS} where number = ?2", session_id, number)

@@ -1,0 +1,68 @@
+"""The page of the search: hits with their reasons, filters, and the conversation around each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from weft.channels.pages.desk import Desk, Work
+from weft.recall.explain import explained, query_pattern
+from weft.recall.search_filter import read_kinds
+from weft.store.base import Scope
+from weft.types.person import person_of
+from weft.types.search import MemorySearchResult, SearchQuery
+from weft.web.marked import marked
+
+_HITS, _AROUND = 30, 2
+KINDS = ("messages", "blocks", "archive", "facts")
+
+
+class SearchPages:
+    """A person finds what is theirs and what is shared with them."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def all(self) -> list[tuple[str, str, Work]]:
+        return [("/search", "GET", self.search)]
+
+    async def search(self, request: Request) -> Response:
+        """Search all that was said and is remembered."""
+        values = {
+            name: request.query_params.get(name, "").strip()[:500] for name in ("q", "since", "until", "who")
+        }
+        kinds = [kind for kind in request.query_params.getlist("in") if kind in KINDS]
+        hits = await self._find(request, values, kinds) if values["q"] else []
+        pattern = query_pattern(values["q"]) if values["q"] else None
+        return await self._desk.html(
+            request,
+            "search",
+            title="Search",
+            values=values,
+            kinds=KINDS,
+            chosen=kinds or KINDS,
+            hits=[(hit, explained(hit)) for hit in hits],
+            marked=lambda text: marked(text, pattern),
+            person_of=person_of,
+        )
+
+    async def _find(
+        self, request: Request, values: dict[str, str], kinds: list[str]
+    ) -> list[MemorySearchResult]:
+        store, caller = await self._desk.store(), await self._desk.caller(request)
+        if store is None:
+            return []
+        scope = Scope(owner=caller.agent_id)
+        sources = read_kinds(",".join(kinds), who=values["who"])
+        only = await store.searcher.read_filter(
+            scope,
+            since=values["since"],
+            until=values["until"],
+            who=values["who"],
+            now=datetime.now(UTC),
+        )
+        query = SearchQuery(text=values["q"], sources=sources, limit=_HITS, around=_AROUND)
+        return await store.search(query, replace(scope, only=only))
