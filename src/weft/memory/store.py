@@ -144,6 +144,16 @@ class MemoryStore(BlockSettings):
     async def list_blocks(self, agent_id: str) -> list[BlockInfo]:
         return list(await self._rows.list(agent_id))
 
+    async def page_blocks(
+        self, agent_id: str, *, limit: int, offset: int = 0
+    ) -> tuple[Sequence[BlockInfo], int]:
+        """Return a page of an agent's own blocks by their labels, and the number of all."""
+        return await self._rows.page(agent_id, limit=limit, offset=offset)
+
+    async def find_block(self, agent_id: str, label: str) -> BlockInfo | None:
+        """Return what an agent's own block is, without its content."""
+        return await self._rows.find(agent_id, label)
+
     async def list_blocks_by_type(self, agent_id: str, block_type: BlockType) -> list[BlockInfo]:
         return [info for info in await self._rows.list(agent_id) if info.block_type == block_type]
 

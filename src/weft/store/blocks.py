@@ -103,6 +103,9 @@ class BlockRows(Protocol):
     async def list(self, agent_id: str) -> Sequence[BlockInfo]:
         """Return an agent's own blocks, oldest first."""
 
+    async def page(self, agent_id: str, *, limit: int, offset: int) -> tuple[Sequence[BlockInfo], int]:
+        """Return a page of an agent's own blocks, by their labels, and the number of all."""
+
     async def list_all(self) -> Sequence[BlockInfo]:
         """Return the blocks of all agents."""
 

@@ -70,17 +70,17 @@ class BlockPages:
         """List the blocks of a person, and those that others share with them."""
         whose = await self.whose(request)
         page = number_of(request, "page", default=1) or 1
-        blocks = sorted(await whose.memory.list_blocks(whose.agent_id), key=lambda block: block.label)
         start = (page - 1) * _PAGE
+        blocks, number = await whose.memory.page_blocks(whose.agent_id, limit=_PAGE, offset=start)
         return await self._desk.html(
             request,
             "memory",
             title="Memory",
             whose=whose,
-            blocks=blocks[start : start + _PAGE],
-            number=len(blocks),
+            blocks=blocks,
+            number=number,
             page=page,
-            has_more=len(blocks) > start + _PAGE,
+            has_more=number > start + _PAGE,
             shared=await whose.memory.list_shared_blocks(whose.agent_id),
             person_of=person_of,
             kinds=KINDS,
@@ -253,8 +253,7 @@ class BlockPages:
 
     async def _block(self, whose: Whose, label: str) -> tuple[Document, BlockInfo]:
         document = await whose.memory.get_block(whose.agent_id, label)
-        blocks = await whose.memory.list_blocks(whose.agent_id)
-        info = next((block for block in blocks if block.label == label), None)
+        info = await whose.memory.find_block(whose.agent_id, label)
         if document is None or info is None:
             raise NotFound(f"There is no block {label!r}.", code="block_not_found")
         return document, info

@@ -39,7 +39,7 @@ class PeoplePages:
             (
                 person,
                 len(await store.facts.list(person.name)),
-                len(await store.memory.list_blocks(agent_of(person.name))),
+                (await store.memory.page_blocks(agent_of(person.name), limit=0))[1],
             )
             for person in people
         ]

@@ -67,6 +67,11 @@ class SqliteBlocks(Repository):
         query = f"select {_COLUMNS} from blocks where agent_id = ? order by created_at, id"
         return await self._fetch(BlockInfo, query, agent_id)
 
+    async def page(self, agent_id: str, *, limit: int, offset: int) -> tuple[builtins.list[BlockInfo], int]:
+        query = f"select {_COLUMNS} from blocks where agent_id = ? order by label limit ? offset ?"
+        count = await self._value(int, "select count(*) from blocks where agent_id = ?", agent_id)
+        return await self._fetch(BlockInfo, query, agent_id, limit, offset), count or 0
+
     async def list_all(self) -> builtins.list[BlockInfo]:
         return await self._fetch(BlockInfo, f"select {_COLUMNS} from blocks order by created_at, id")
 

@@ -41,11 +41,11 @@ _CALL_COLUMNS = (
 )
 
 
-_INFOS = """select id, session_id, number, state, at, error, first, text from (
-    select id, session_id, row_number() over (order by seq) as number, state, created_at as at,
-        coalesce(error, '') as error, first, substr(coalesce(text, (select content from messages
-            where messages.session_id = turns.session_id and messages.seq = first), ''), 1, 200) as text
-    from turns where session_id = ?1 and state <> 'running')"""
+_ENDED = "from turns where session_id = ?1 and state <> 'running'"
+_INFO = """select id, session_id, {number} as number, state, created_at as at,
+    coalesce(error, '') as error, first, substr(coalesce(text, (select content from messages
+        where messages.session_id = turns.session_id and messages.seq = first), ''), 1, 200) as text"""
+_NUMBER = f"(select count(*) {_ENDED} and seq <= (select seq from turns where id = ?2))"
 
 
 class _Ending(NamedTuple):
@@ -184,8 +184,10 @@ class SqliteTurns(Repository):
     async def page(
         self, session_id: str, *, limit: int = 100, before: int | None = None
     ) -> builtins.list[TurnInfo]:
-        query = f"{_INFOS} where ?2 is null or number < ?2 order by number desc limit ?3"
-        return await self._fetch(TurnInfo, query, session_id, before, limit)
+        count = await self._value(int, f"select count(*) {_ENDED}", session_id) or 0
+        last = count if before is None else min(max(before - 1, 0), count)
+        first = max(last - limit, 0)
+        return (await self._infos(session_id, first, last - first))[::-1]
 
     async def briefs(
         self, session_id: str, *, limit: int = 100, before: int | None = None
@@ -207,14 +209,23 @@ class SqliteTurns(Repository):
         return None if turn_id is None else await self.number(turn_id)
 
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
-        infos = await self._fetch(TurnInfo, f"{_INFOS} where number = ?2", session_id, number)
+        infos = await self._infos(session_id, number - 1, 1) if number > 0 else ()
         return next(iter(infos), None)
 
     async def number(self, turn_id: str) -> TurnInfo | None:
         session_id = await self.find_session(turn_id)
         if session_id is None:
             return None
-        return next(iter(await self._fetch(TurnInfo, f"{_INFOS} where id = ?2", session_id, turn_id)), None)
+        query = f"{_INFO.format(number=_NUMBER)} {_ENDED} and id = ?2"
+        return next(iter(await self._fetch(TurnInfo, query, session_id, turn_id)), None)
+
+    async def _infos(self, session_id: str, offset: int, limit: int) -> builtins.list[TurnInfo]:
+        """Return turns of a session that ended, `limit` after the first `offset`, oldest first."""
+        query = (
+            "select id, session_id, ?3 + row_number() over (order by seq) as number, state, at, error, "
+            f"first, text from ({_INFO.format(number='0')}, seq {_ENDED} order by seq limit ?2 offset ?3)"
+        )
+        return await self._fetch(TurnInfo, query, session_id, limit, offset)
 
     async def requests(self, turn_id: str) -> builtins.list[StoredRequest]:
         return await self._read(lambda db: read_requests(db, turn_id))
