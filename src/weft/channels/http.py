@@ -35,7 +35,7 @@ from weft.channels.openai_api import chat_answer, from_chat, from_responses, new
 from weft.channels.openai_stream import chat_stream, encoded, response_stream
 from weft.channels.pages.browsers import Browsers
 from weft.channels.pages.desk import DEFAULT_PAGES, Desk, PageSettings
-from weft.channels.pages.routes import add_pages
+from weft.channels.pages.routes import add_pages, refusals
 from weft.channels.problems import JsonResponse, NotFound, described, on_bug, on_error, on_invalid, on_refusal
 from weft.channels.speaker import Tokens, speaker_of
 from weft.channels.sse import EventStream, while_connected
@@ -85,7 +85,6 @@ def make_app(
         default_response_class=JsonResponse,
         exception_handlers={
             WeftError: on_error,
-            HTTPException: on_refusal,
             RequestValidationError: on_invalid,
             ClientDisconnect: _on_gone,
             Exception: on_bug,
@@ -94,7 +93,9 @@ def make_app(
     tokens, browsers = Tokens(assistant, token), browsers or Browsers(settings.port)
     app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, browsers=browsers)
     routes = app.state.routes = _Routes(assistant, metrics)
-    add_pages(app.router, Desk(assistant, browsers, pages), tokens, routes)
+    desk = Desk(assistant, browsers, pages)
+    add_pages(app.router, desk, tokens, routes)
+    app.add_exception_handler(HTTPException, refusals(desk, on_refusal))
     app.router.route_class = limited(settings)
     for path, method, work in _routes_for_programs(assistant, routes, can_write=pages.can_write):
         app.add_api_route(path, work, methods=[method], response_model=None)

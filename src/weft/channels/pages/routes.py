@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
 from starlette.exceptions import HTTPException
@@ -14,7 +14,7 @@ from weft.channels.pages.blocks import BlockPages
 from weft.channels.pages.desk import Desk
 from weft.channels.pages.facts import FactPages
 from weft.channels.pages.people import PeoplePages
-from weft.channels.pages.places import wants_html
+from weft.channels.pages.places import is_page, wants_html
 from weft.channels.pages.recipes import RecipePages
 from weft.channels.pages.sample import SamplePages
 from weft.channels.pages.search import SearchPages
@@ -27,6 +27,8 @@ from weft.channels.pages.turns import TurnPages
 from weft.channels.speaker import Tokens
 from weft.types.reply import Event
 from weft.types.request import TurnRequest
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class Programs(Protocol):
@@ -63,6 +65,14 @@ def add_pages(router: Router, desk: Desk, tokens: Tokens, programs: Programs) ->
         router.add_route(path, desk.route(work), methods=[method], include_in_schema=False)
 
 
-async def no_page(desk: Desk, request: Request) -> Response:
-    """Answer an unknown address."""
-    return await desk.failed(request, HTTPException(404, "There is no such page."))
+def refusals(desk: Desk, otherwise: Handler) -> Handler:
+    """Return what answers an unknown address: a page for a browser, data for a program."""
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        is_for_people = is_page(request.url.path) and wants_html(request.headers)
+        if is_for_people and isinstance(error, HTTPException):
+            sentence = "There is no such page." if error.status_code == 404 else error.detail
+            return await desk.failed(request, HTTPException(error.status_code, sentence))
+        return await otherwise(request, error)
+
+    return refuse
