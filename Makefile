@@ -46,6 +46,7 @@ bench: $(BENCH)/.ready
 	$(call MEASURE,store)
 	$(call MEASURE,wire)
 	$(call MEASURE,serve)
+	$(call MEASURE,pages)
 	$(call MEASURE,heartbeat)
 	$(call MEASURE,stability)
 	$(call MEASURE,first_token)

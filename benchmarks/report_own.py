@@ -78,7 +78,7 @@ def _build(data: dict[str, Any]) -> Iterator[Figure]:
     of_count, growth = data["of_count_10k"], data["growth"]
     counting = f"counting {ms(data['rows'][1]['count_ms'])}"
     what = "build with 10k messages in a list, of counting them"
-    yield Figure(what, of_count, f"{of_count:.3f}", counting, 0.05, "0.05")
+    yield Figure(what, of_count, f"{of_count:.3f}", counting, 0.05, "0.05", "build in a list")
     first = f"1k {ms(data['rows'][0]['p50_ms'])}"
     yield Figure("build with 100k messages, against 1k", growth, f"{growth:.2f}x", first, 1.2, "1.2x")
     of_count, growth, stored = data["stored_of_count_10k"], data["stored_growth"], data["stored"]
@@ -115,7 +115,15 @@ def _wire(data: list[dict[str, Any]]) -> Iterator[Figure]:
 def _serve(data: dict[str, Any]) -> Iterator[Figure]:
     what = "a turn over HTTP besides the model, against a bare handler"
     bare = f"bare handler {ms(data['bare_p50_ms'])}"
-    yield Figure(what, data["ratio"], f"{data['ratio']:.1f}x", bare, 4.0, "4x", "serve")
+    yield Figure(what, data["ratio"], f"{data['ratio']:.1f}x", bare, 3.0, "3x", "serve")
+
+
+def _pages(data: dict[str, Any]) -> Iterator[Figure]:
+    empty = next(page for page in data["pages"] if page["name"] == "an empty page")
+    what = f"first paint of a turn's page, {data['turns']:,} turns and {data['blocks']:,} blocks"
+    beside, ratio = f"an empty page {ms(empty['paint_ms'])}", data["turn_by_empty"]
+    if ratio:  # else there was no browser
+        yield Figure(what, ratio, f"{ratio:.2f}x", beside, 3.0, "3x", "pages")
 
 
 def _heartbeat(data: list[dict[str, Any]]) -> Iterator[Figure]:
@@ -145,6 +153,7 @@ _WRITERS: dict[str, Callable[[Any], Iterator[Figure]]] = {
     "store": _store,
     "wire": _wire,
     "serve": _serve,
+    "pages": _pages,
     "heartbeat": _heartbeat,
     "first_token": _first_token,
 }

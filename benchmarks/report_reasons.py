@@ -65,7 +65,15 @@ REASONS: dict[tuple[str, str], str] = {
         "Weft has a database, documents with versions, tasks and a program for the terminal; the slim "
         "package has a client for no vendor and none of those"
     ),
+    ("build in a list", "its goal"): (
+        "a build looks at each of 100 skills and ranks 200 entries of a memory file, whatever the history"
+    ),
     ("build in an epoch", "its goal"): _TURN,
+    ("serve", "its goal"): (
+        "a turn needs several times the processor time of the handler, and turns that overlap wait for one "
+        "interpreter: it plans and prices the request, searches what was said, and stores the message, the "
+        "answer, the receipt and the request in two commits, where the handler stores one row in one"
+    ),
     ("heartbeat", "its goal"): "the machine was busy, and the goal is for an idle one",
     ("writing a line", "file: read, change, overwrite"): _DURABLE,
     ("writing a line", "file: opened for appending"): _DURABLE,

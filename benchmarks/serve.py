@@ -24,7 +24,7 @@ from rich.progress import Progress
 from timing import arguments, at_least, out, p50, p95, table, workplace, write_json
 from weft.errors import WeftError
 
-OVERHEAD_GOAL = 4.0
+OVERHEAD_GOAL = 3.0
 _REPLY = "It is calm at sea today, with a light wind from the west."
 _WARM_UP = 20
 _PARTS = 4

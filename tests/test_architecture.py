@@ -52,6 +52,7 @@ LAZY_IMPORTS = {
     ("tools/fetch.py", "_load"): "httpx",
     ("channels/telegram.py", "_load"): "httpx",
     ("tokens.py", "_encoding"): "rs_bpe.bpe",
+    ("workspace/skills.py", "_from_yaml"): "yaml",
     ("types/context.py", "new"): "weft.types.recipe",
     ("providers/local.py", "find_weights"): "importlib",
     ("providers/local.py", "_load"): "xllamacpp",

@@ -50,7 +50,7 @@ def _numbers(value: Any) -> Iterator[float]:
     "script",
     [
         *("build", "first_token", "heartbeat", "lost_updates", "peer_search", "quality", "recipes", "serve"),
-        *("stability", "startup", "store", "trim", "wire"),
+        *("pages", "stability", "startup", "store", "trim", "wire"),
     ],
 )
 def test_every_script_explains_itself(tmp_path: Path, script: str) -> None:
@@ -108,6 +108,14 @@ def test_the_server_is_timed_beside_a_bare_handler(tmp_path: Path) -> None:
     assert report["per_second"] > 0
     assert report["ratio"] > 0
     assert [step["sessions"] for step in report["growth"]] == [2, 5, 7, 10]
+
+
+def test_pages_are_timed_beside_an_empty_one(tmp_path: Path) -> None:
+    report, printed = _report("pages", tmp_path, "--turns", "110", "--blocks", "100", "--rounds", "2")
+
+    assert {page["name"] for page in report["pages"]} >= {"an empty page", "the newest turn", "over time"}
+    assert all(page["server_ms"] > 0 for page in report["pages"])
+    assert "an empty page" in printed
 
 
 def test_a_conversation_is_priced_in_four_ways(tmp_path: Path) -> None:

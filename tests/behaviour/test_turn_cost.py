@@ -6,10 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
+import httpx
 import pytest
 
 import weft
+from http_server import serving
 from weft.types.request import Caller
+
+MOST_COMMITS = 4
+_PATHS = {
+    "/api/turns": lambda name: {"text": "How is the sea?", "session": f"talk of {name}", "sender": name},
+    "/v1/chat/completions": lambda name: {
+        "messages": [{"role": "user", "content": "How is the sea?"}],
+        "user": name,
+    },
+}
 
 
 @pytest.fixture
@@ -47,3 +58,19 @@ async def test_a_turn_waits_for_two_commits_and_the_first_one_of_a_person_for_fo
 
     # A new person: the starter blocks, the session, the message, the answer.
     assert numbers == [4, 2, 2] * 3
+
+
+@pytest.mark.parametrize("path", _PATHS)
+async def test_a_served_turn_waits_for_four_commits_at_most(path: str, commits: list[None]) -> None:
+    numbers = []
+    async with serving(["Calm."] * 12) as served, httpx.AsyncClient(base_url=served.url) as http:
+        await http.post(path, json=_PATHS[path]("warm up"))
+        for name in ("ada", "grace"):
+            for _ in range(2):
+                before = len(commits)
+                answer = await http.post(path, json=_PATHS[path](name))
+                numbers.append(len(commits) - before)
+                assert answer.status_code == 200
+
+    assert max(numbers) <= MOST_COMMITS, numbers
+    assert min(numbers) >= 2, "the message, then the answer: fewer means that commits are not counted"

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 import weft
-from weft.store.sqlite import database as database_module
+from weft.store.sqlite import connection as connection_module
 from weft.store.sqlite.backend import SqliteBackend
 from weft.store.sqlite.database import Database
 
@@ -210,7 +210,7 @@ async def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
 async def test_a_file_that_another_program_holds_is_said_to_be_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connection_module, "BUSY_SECONDS", 0.05)
     database = Database(str(tmp_path / "weft.db"))
     holder = apsw.Connection(str(tmp_path / "weft.db"))
     holder.execute("begin immediate")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import weft
 from browsing import Server, Window, serving, window
@@ -217,4 +218,4 @@ def test_notes_of_the_archive_are_kept_found_and_deleted(one: Window) -> None:
     page.get_by_role("button", name="Search").click()
     assert page.locator(".rows li").count() == 1
     page.get_by_role("button", name="Delete").click()
-    assert page.locator(".rows li .plain").all_inner_texts() == ["Ada is allergic to nuts."]
+    expect(page.locator(".rows li .plain")).to_have_text(["Ada is allergic to nuts."])

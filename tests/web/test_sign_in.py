@@ -203,3 +203,18 @@ def test_inspect_without_anything_stored_says_what_to_do(tmp_path: Path) -> None
     assert done.returncode == 2
     assert done.stderr.startswith("weft: There is nothing to look at yet")
     assert not (tmp_path / "empty" / "weft.db").exists()
+
+
+def test_a_server_ends_at_once_while_a_page_watches_a_block(chrome: Any, tmp_path: Path) -> None:
+    import time
+
+    running = serving(tmp_path / "home")
+    with running as server, window(chrome, server.address) as one:
+        server.weft("memory", "edit", "notes", "Something")
+        one.open("/memory/block?label=notes")
+        one.page.wait_for_timeout(300)
+        started = time.monotonic()
+        server.process.terminate()
+        server.process.wait(20)
+
+    assert time.monotonic() - started < 15, "it waited for the page, which would watch for ever"

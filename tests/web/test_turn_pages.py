@@ -69,7 +69,7 @@ def test_the_numbers_are_those_of_the_receipt(one: Window, lived: Server) -> Non
     assert f"{receipt.total_tokens:,} of {receipt.limit:,} tokens" in head
     shown = sum(int(text.replace(",", "")) for text in page.locator(".item summary .n").all_inner_texts())
     assert shown == sum(item.tokens for item in receipt.items)
-    assert page.locator(".context-bar .boundary").count() == 1
+    assert page.locator(".context-bar .boundary").count() == 2  # in the whole, and in the used part
     assert page.locator(".context-bar .reserve").count() == 1
     assert "✓ turn" in head  # the replay
     assert "from its cache" in head

@@ -88,6 +88,8 @@ def first_capped(materials: Materials, *, is_first: bool) -> Materials:
 
 def _only(offer: Offer, numbers: Sequence[int]) -> Offer:
     """Return an offer with some of its pieces."""
+    if len(numbers) == len(offer.pieces):
+        return offer
     return replace(
         offer,
         pieces=tuple(offer.pieces[number] for number in numbers),

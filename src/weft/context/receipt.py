@@ -79,8 +79,17 @@ def _engine_item(layer: str, title: str, tokens: int, reason: str, *, zone: str 
 
 
 def _tool_item(tool: ToolDefinition, tokens: int) -> ReceiptItem:
-    item = _engine_item("tools", tool.name, tokens, "offered to the model", zone="static")
-    return replace(item, id=tool.name, hash=tool_hash(tool))
+    return ReceiptItem(
+        layer="tools",
+        source="tools",
+        title=tool.name,
+        tokens=tokens,
+        kept=True,
+        reason="offered to the model",
+        zone="static",
+        id=tool.name,
+        hash=tool_hash(tool),
+    )
 
 
 def settle(receipt: Receipt, replies: Sequence[Reply], *, first_tokens: int, ratio: float) -> Receipt:

@@ -8,10 +8,10 @@ candidate; the features of `weights.py` are computed for the best of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, lru_cache
 from heapq import nlargest
 
 from weft.recall.question import Question
@@ -45,6 +45,10 @@ class _Run:
     hits: int = 0
     chars: int = 0
     asks: bool = False
+
+
+_NO_RUN = _Run()
+"""Stands beside the first and the last run of an episode. It is never changed."""
 
 
 @dataclass(slots=True)
@@ -93,9 +97,11 @@ class _Ranking:
         self._rarities, self._average = candidates.rarities, candidates.average_words or 1.0
         self._rarest, self._unknown = candidates.rarest, candidates.unknown
         total = sum(self._rarities) or 1.0
-        self._coverage: Callable[[int], float] = cache(
-            lambda hits: sum(rarity for bit, rarity in enumerate(self._rarities) if hits >> bit & 1) / total
+        # A thousand lines have a few dozen sets of terms.
+        self._mass: Callable[[int], float] = cache(
+            lambda hits: sum(self._rarities[bit] for bit in _bits(hits))
         )
+        self._coverage: Callable[[int], float] = cache(lambda hits: self._mass(hits) / total)
         self._runs: dict[tuple[str, int, int], _Run] = {}
         self._episodes: dict[tuple[str, int], _Episode] = {}
         known = [line.meaning for line in self._lines if line.meaning is not None]
@@ -113,11 +119,15 @@ class _Ranking:
         self._around: Callable[[str, int, int], tuple[float, ...]] = cache(self._run_coverages)
 
     def _add(self, line: Line) -> None:
-        run = self._runs.setdefault((line.session_id, line.episode, line.run), _Run())
+        run = self._runs.get((line.session_id, line.episode, line.run))
+        if run is None:
+            run = self._runs[line.session_id, line.episode, line.run] = _Run()
         run.hits |= line.hits
         run.chars += line.chars
         run.asks = run.asks or line.cues & _QUESTION != 0
-        episode = self._episodes.setdefault((line.session_id, line.episode), _Episode())
+        episode = self._episodes.get((line.session_id, line.episode))
+        if episode is None:
+            episode = self._episodes[line.session_id, line.episode] = _Episode()
         episode.hits |= line.hits
         episode.words += line.words
         episode.meaning = max(episode.meaning, self._meaning(line))
@@ -226,20 +236,17 @@ class _Ranking:
         if not line.hits:
             return 0.0
         length = 1 + _K * (1 - _B + _B * line.words / self._average)
-        return sum(self._rarities[bit] for bit in _bits(line.hits)) * (_K + 1) / length
+        return self._mass(line.hits) * (_K + 1) / length
 
     def _run_coverages(self, session: str, episode: int, run: int) -> tuple[float, ...]:
         """Return what a run covers alone, with the one before, the next, two and three on either side."""
-        hits = [self._run_hits(session, episode, run + step) for step in range(-3, 4)]
+        runs = self._runs
+        hits = [runs.get((session, episode, near), _NO_RUN).hits for near in range(run - 3, run + 4)]
         own = hits[3]
         before = own | hits[2]
         after = before | hits[4]
         around = after | hits[1] | hits[5]
         return tuple(map(self._coverage, (own, before, after, around, around | hits[0] | hits[6])))
-
-    def _run_hits(self, session: str, episode: int, run: int) -> int:
-        near = self._runs.get((session, episode, run))
-        return near.hits if near else 0
 
     def _speaker(self, line: Line) -> float:
         """Return 1 for a line of the one person whom the question names, -1 for one of somebody else."""
@@ -303,10 +310,7 @@ def _first_person(cues: int) -> float:
     return 0.5 * (cues & _FIRST_PERSON != 0) + 0.5 * (cues & _FIRST_PERSON_TWICE != 0)
 
 
-def _bits(hits: int) -> Iterable[int]:
-    bit = 0
-    while hits:
-        if hits & 1:
-            yield bit
-        hits >>= 1
-        bit += 1
+@lru_cache(maxsize=4096)
+def _bits(hits: int) -> tuple[int, ...]:
+    """Return the numbers of the terms that a line has."""
+    return tuple(bit for bit in range(hits.bit_length()) if hits >> bit & 1)

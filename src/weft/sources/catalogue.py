@@ -63,11 +63,13 @@ _REFUSED_KEYS = {
 class OpenLayer:
     """A layer with its source and its checked options.
 
-    `problem` says that no source of that name is known yet. A program may still bring it.
+    A source that `waits` searches, or is a program's. `problem` says that no source of that name is known
+    yet. A program may still bring it.
     """
 
     source: SourceFunction
     options: Any
+    waits: bool = False
     problem: str = ""
 
 
@@ -103,7 +105,7 @@ def _open(layer: Layer, own: Mapping[str, ForeignSource], where: str) -> OpenLay
     source = layer.source
     ours = _no_offer if source in ("history", "message") else SOURCES.get(source)
     if ours is not None:
-        return OpenLayer(source=ours, options=_options(layer, ours, where))
+        return OpenLayer(source=ours, options=_options(layer, ours, where), waits=ours is recall.offer)
     names = plugin_names("sources")
     if source not in own and source not in names:
         hint = did_you_mean(source, {*SOURCES, "history", "message", *own, *names})
@@ -112,7 +114,8 @@ def _open(layer: Layer, own: Mapping[str, ForeignSource], where: str) -> OpenLay
         )
         return OpenLayer(source=_no_offer, options=None, problem=problem)
     function = own[source] if source in own else load_plugin("sources", source)
-    return OpenLayer(source=adapt(source, function), options=_options(layer, function, where))
+    options = _options(layer, function, where)
+    return OpenLayer(source=adapt(source, function), options=options, waits=True)
 
 
 def _options(layer: Layer, function: Any, where: str) -> Any:

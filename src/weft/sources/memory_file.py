@@ -41,7 +41,7 @@ async def offer(request: BuildRequest, options: MemoryFileOptions) -> Offer:
     if workspace is None or (options.owner_only and not request.is_for_owner):
         return Offer()
     place = file_at(workspace, options.path)
-    if await asyncio.to_thread(size_of, place) > PIECES_BYTES:
+    if size_of(place) > PIECES_BYTES:
         return await asyncio.to_thread(_offer_in_pieces, request, options, place)
     (file,) = await request.read(options.path, reload=options.reload)
     entries, prices, index, digests = _prepared(file.text or "", request.counter)

@@ -265,8 +265,10 @@ class Turns(Protocol):
     ) -> Sequence[TurnBrief]:
         """Return turns as `page` does, each with its receipt and the sizes of its requests."""
 
-    async def find_at(self, senders: Collection[str], at: datetime) -> TurnInfo | None:
-        """Return the turn of one of these senders that ran at a time, if one did."""
+    async def find_at(
+        self, senders: Collection[str], times: Collection[datetime]
+    ) -> Mapping[datetime, TurnInfo]:
+        """Return the turns of these senders that ran at these times, where one did."""
 
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         """Return a turn of a session by its number, if there is one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from operator import attrgetter, is_
 from threading import Lock
 
@@ -114,7 +113,7 @@ class InMemoryMessages:
                     tail = counted.tail(max_tokens, max_messages, after)
                 return tail
 
-        new = islice(messages, len(counted.entries), None)
+        new = messages[len(counted.entries) :]  # `islice` would step over all that is counted already
         return await offloaded(sum(len(message.content) for message in new), read)
 
     def _of(self, session_id: str) -> Sequence[Message]:

@@ -23,7 +23,7 @@ from weft.types.recipe import Reload
 from weft.types.redacted import Redacted
 from weft.types.request import Caller
 from weft.types.rules import ToolRule
-from weft.workspace.files import FileAt, FileReader, FileText, file_at
+from weft.workspace.files import FEW_FILES, FileAt, FileReader, FileText, file_at
 from weft.workspace.skills import Skill, Skills
 
 READ_SKILL = ToolDefinition(
@@ -119,7 +119,8 @@ class SkillTools:
         places = known.places if known is not None and same else self._places(skills)
         there: list[bool] = []
         if places:
-            there = await self.reader.together(lambda: [os.path.lexists(file.path) for _, file in places])
+            look = partial(_are_there, [file.path for _, file in places])
+            there = look() if len(places) <= FEW_FILES else await self.reader.together(look)
         found = [place for place, is_there in zip(places, there, strict=True) if is_there]
         files = tuple(await self.reader.read([file for _, file in found]))
         if known is not None and same and known.files == files:
@@ -187,6 +188,10 @@ class SkillTools:
             )
             for definition in descriptor.tools
         ]
+
+
+def _are_there(paths: Sequence[str]) -> list[bool]:
+    return [os.path.lexists(path) for path in paths]
 
 
 def _parse(file: FileText) -> Descriptor | str:

@@ -19,7 +19,7 @@ from weft.context.render import render
 from weft.errors import ConfigError, ContextError, EmptyMessage
 from weft.offload import offloaded
 from weft.sources.base import BuildRequest, Files, title_of
-from weft.sources.catalogue import SOURCES, open_layers, require_sources
+from weft.sources.catalogue import SOURCES, OpenLayer, open_layers, require_sources
 from weft.sources.foreign import ForeignSource
 from weft.store.backend import ContextStore
 from weft.store.base import Activity, Blocks, MessageLog
@@ -256,11 +256,9 @@ class ContextBuilder:
         require_sources(self._layers)
         _ = self._request.limits  # wrong limits are refused before anything is read
         request = await self._with_offered_tools(replace(live_unless_stored(self._request), message=message))
-        offered = (layer.source(request, layer.options) for layer in self._layers)
         try:
-            history, skills, offers = await asyncio.gather(
-                read_history(request), request.skills, asyncio.gather(*offered)
-            )
+            offers, history = await self._ask_sources(request)
+            skills = await request.skills
         except OSError as error:
             raise ContextError(f"IO error: {error}") from error
         materials = Materials(
@@ -278,6 +276,28 @@ class ContextBuilder:
         report(context.receipt, dict(zip(sources, [offer.files for offer in offers], strict=True)))
         model = request.model.id if request.model else ""
         return replace(context, model=model or None, blocks=await _visible_blocks(request, context))
+
+    async def _ask_sources(self, request: BuildRequest) -> tuple[list[Offer], History]:
+        """Ask every source, and read the history.
+
+        What waits for a search or for a program runs beside the rest. The others look up a few rows each, and
+        a task for each of them would take longer than that.
+        """
+        running = {
+            at: asyncio.create_task(_offer(layer, request))
+            for at, layer in enumerate(self._layers)
+            if layer.waits
+        }
+        try:
+            history = await read_history(request)
+            offers = [
+                await (running.pop(at) if layer.waits else _offer(layer, request))
+                for at, layer in enumerate(self._layers)
+            ]
+        finally:
+            for task in running.values():
+                task.cancel()
+        return offers, history
 
     async def _recalled_again(self, request: BuildRequest, materials: Materials) -> Materials:
         """Return materials in which recall also offers the messages of this session that had no room."""
@@ -307,6 +327,10 @@ class ContextBuilder:
         materials = Materials(spec=request, offers=empty, tail=history.tail, fold=history.fold)
         decided = await offloaded(size_of(materials), continued, materials, history.view)
         return None if decided is None else render(decided.plan, account(decided.plan))
+
+
+async def _offer(layer: OpenLayer, request: BuildRequest) -> Offer:
+    return await layer.source(request, layer.options)
 
 
 def _late_start(history: History, context: Context) -> int:

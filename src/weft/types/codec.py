@@ -26,7 +26,9 @@ T = TypeVar("T")
 Shape = tuple[tuple[str, str, Any, bool], ...]
 MAX_NESTED = 16
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+_ABSENT = object()
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_write = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for each call
 
 
 class Tagged:
@@ -69,7 +71,7 @@ class Json:
 
 def dump_json(data: Any) -> str:
     """Write JSON that any UTF-8 file or terminal can hold: only lone surrogates are escaped."""
-    text = json.dumps(data, ensure_ascii=False)
+    text = _write(data)
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -150,8 +152,13 @@ def _fields(cls: Any) -> dict[str, dataclasses.Field[Any]]:
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _loaded(cls: Any) -> tuple[tuple[str, str, Any, bool], ...]:
+    """Return what is read of a dataclass: each name, its attribute and type, and whether it is required."""
+    hints = typing.get_type_hints(cls)
+    return tuple(
+        (name, field.name, hints[field.name], _default(field) is dataclasses.MISSING)
+        for name, field in _fields(cls).items()
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,23 +171,23 @@ class _Loader:
         if not isinstance(data, Mapping):
             raise self.error(f"{where} must be a table of named values, not {kind_name(data)}.")
         known: Any = cls
-        fields, hints, values = _fields(known), _hints(known), {}
+        fields, values = _fields(known), {}
         if rest := getattr(cls, "REST", ""):
             values[rest] = {name: item for name, item in data.items() if name not in fields}
         elif self.unknown == "refuse":
             for name in data:
                 if name not in fields:
                     raise self.error(f"{where} has an unknown key {name!r}: {did_you_mean(name, fields)}")
-        for name, field in fields.items():
-            if name in data and not self.counts_as_missing(data[name], field):
-                values[field.name] = self.convert(hints[field.name], data[name], f"{where}.{name}")
-            elif _default(field) is dataclasses.MISSING:
+        for name, attribute, hint, is_required in _loaded(known):
+            item = data.get(name, _ABSENT)
+            # A null of another program stands for a value that it does not have.
+            if type(item) is hint:  # text, a number, true or false
+                values[attribute] = item
+            elif item is not _ABSENT and (item is not None or is_required or self.unknown == "refuse"):
+                values[attribute] = self.convert(hint, item, f"{where}.{name}")
+            elif is_required:
                 raise self.error(f"{where} lacks the key {name!r}: add it.")
         return cls(**values)
-
-    def counts_as_missing(self, data: Any, field: dataclasses.Field[Any]) -> bool:
-        """Check whether another program wrote null for a value that it does not have."""
-        return data is None and self.unknown == "ignore" and _default(field) is not dataclasses.MISSING
 
     def convert(self, hint: Any, data: Any, where: str) -> Any:
         if hint is str and type(data) is str:

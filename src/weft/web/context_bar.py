@@ -33,12 +33,14 @@ def context_bar(receipt: Receipt, cached_tokens: int) -> Markup:
     return picture(_WIDTH, _TOP + _HEIGHT + 4, shapes, label=label, css="context-bar")
 
 
-def used_bar(receipt: Receipt) -> Markup:
+def used_bar(receipt: Receipt, cached_tokens: int = 0) -> Markup:
     """Draw the used part alone, where most of the limit is free."""
     total = receipt.total_tokens
     if not 0 < total < receipt.limit * _MOSTLY_FREE:
         return Markup("")
-    shapes = _layers(receipt, _WIDTH / total)
+    shapes = list(_layers(receipt, _WIDTH / total))
+    if cached_tokens:
+        shapes += _boundary(min(cached_tokens, total) * _WIDTH / total, cached_tokens)
     return picture(_WIDTH, _TOP + _HEIGHT + 4, shapes, label=f"the {total:,} tokens alone", css="context-bar")
 
 

@@ -14,6 +14,7 @@ from weft.types.escape import sendable
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 _DEEPEST = 40
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def text(value: str) -> str:
@@ -52,4 +53,4 @@ def digest(value: str) -> str:
 
 def compact(value: Any) -> str:
     """Write JSON as it is sent: without spaces, keys in their order. Equal values give equal bytes."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _write(value)

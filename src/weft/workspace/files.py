@@ -56,6 +56,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _LINE_START = re.compile(r"\n(?=\S)")
 _JUST_WRITTEN_NS = 100_000_000
+FEW_FILES = 32
+"""So many files are looked at in the event loop: the way to a thread takes longer than a few system calls."""
 """A file changed so shortly before it was read may change again under the same time stamp."""
 
 
@@ -98,7 +100,11 @@ class FileReader:
         """Read files, in this order. Those that changed are read concurrently."""
         found = {file: self._cached(file, reload, ttl_seconds) for file in files}
         if unsure := [file for file, known in found.items() if known is None]:
-            found |= await self.refresh(await self.together(lambda: self.look(unsure)))
+            found |= await self.refresh(
+                self.look(unsure)
+                if len(unsure) <= FEW_FILES
+                else await self.together(lambda: self.look(unsure))
+            )
         return [known for file in files if (known := found[file]) is not None]
 
     def look(self, files: Sequence[FileAt]) -> dict[FileAt, FileText | None]:

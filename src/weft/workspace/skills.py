@@ -12,11 +12,9 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from weft.types.message import McpServer
 from weft.types.recipe import Reload
@@ -27,8 +25,9 @@ SKILL_FILE = "SKILL.md"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _MAX_NAME, _MAX_DESCRIPTION, _MAX_FRONT_MATTER = 64, 1024, 65_536
-_TEXT_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _log = logging.getLogger(__name__)
+_QUICK_SECONDS = 0.001
+"""Folders that took no longer than this to look at are looked at in the event loop the next time."""
 _UNREADABLE = "%s has front matter that cannot be read: %s."
 
 
@@ -111,10 +110,11 @@ def _contested(skills: Sequence[Skill]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Listing:
-    """What a look at the folders found, when, and the skills that came of it."""
+    """What a look at the folders found, when, how long it took, and the skills that came of it."""
 
     at: float
     files: list[FileAt]
+    seconds: float
     texts: tuple[FileText | None, ...] = ()
     absent: tuple[str, ...] = ()
     skills: Skills | None = None
@@ -153,9 +153,11 @@ class SkillLoader:
             age = self._monotonic() - known.at
             if reload == "startup" or (reload == "ttl" and age < ttl_seconds):
                 return known.skills
-        listed = self._reader.together(lambda: self._reader.look(_list_skills(folders, workspace)))
-        looked = await self._reader.refresh(await listed)
-        listing = _Listing(self._monotonic(), list(looked), tuple(looked.values()))
+        was_quick = known is not None and known.seconds <= _QUICK_SECONDS
+        look = partial(self._look, folders, workspace)
+        listed, seconds = look() if was_quick else await self._reader.together(look)
+        looked = await self._reader.refresh(listed)
+        listing = _Listing(self._monotonic(), list(looked), seconds, tuple(looked.values()))
         parsed = await self._parse_all(looked)
         needed = {name for skill in parsed for name in _bins(skill)}
         listing.absent = tuple(sorted(name for name in needed if shutil.which(name) is None))
@@ -166,6 +168,20 @@ class SkillLoader:
             _log.info("skills loaded", extra={"layer": "skills", "file_count": len(parsed)})
         self._listings[key] = listing
         return listing.skills or Skills()
+
+    def _look(
+        self, folders: Sequence[Path], workspace: Path | None
+    ) -> tuple[dict[FileAt, FileText | None], float]:
+        """Look at the folders and their files. Returns how many seconds that took, too. This blocks."""
+        began = time.perf_counter()
+        looked = self._reader.look(_list_skills(folders, workspace))
+        # A file that is known and unchanged is there: only for the others it has to be asked.
+        there = {
+            file: text
+            for file, text in looked.items()
+            if (text is not None and not text.missing) or os.path.lexists(file.path)
+        }
+        return there, time.perf_counter() - began
 
     async def load_one(self, folder: Path) -> Skill | LeftOut:
         """Read the skill of one folder, or say why it cannot be used."""
@@ -220,7 +236,7 @@ def _bins(skill: Skill | LeftOut) -> tuple[str, ...]:
 
 
 def _list_skills(folders: Sequence[Path], workspace: Path | None) -> list[FileAt]:
-    """List every sub-folder that holds a SKILL.md, by name within each folder."""
+    """List where each sub-folder would have its SKILL.md, by name within each folder."""
     files: list[FileAt] = []
     for folder in folders:
         try:
@@ -230,11 +246,10 @@ def _list_skills(folders: Sequence[Path], workspace: Path | None) -> list[FileAt
             continue
         root = workspace if workspace is not None and folder.is_relative_to(workspace) else folder
         prefix = "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
-        places = (
+        files += [
             FileAt(str(root), f"{prefix}{name}/{SKILL_FILE}", f"{folder}/{name}/{SKILL_FILE}")
             for name in names
-        )
-        files += [file for file in places if os.path.lexists(file.path)]
+        ]
     return files
 
 
@@ -304,13 +319,20 @@ def _front_matter(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         pass
-    try:
-        data = yaml.load(text, Loader=_TEXT_LOADER)  # noqa: S506 - it makes nothing but text
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(" ".join(str(error).split())) from None
+    data = _from_yaml(text)
     if not isinstance(data, dict):
         raise ValueError("it is neither YAML nor TOML")
     return {str(key): value for key, value in data.items()}
+
+
+def _from_yaml(text: str) -> Any:
+    import yaml  # noqa: PLC0415 - it takes 15 ms, and most runs read no front matter
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        return yaml.load(text, Loader=loader)  # noqa: S506 - it makes nothing but text
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
 
 
 def _mcp_servers(data: Mapping[str, Any]) -> Iterator[McpServer]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -18,6 +17,7 @@ from weft.channels.pages.talking import encoded
 from weft.channels.problems import NotFound
 from weft.channels.sse import EventStream
 from weft.errors import InvalidEdit, StoreError
+from weft.gateway.waiting import pause
 from weft.memory.document import Document
 from weft.memory.edits import BlockEdit, Verb
 from weft.memory.store import MemoryStore
@@ -144,7 +144,9 @@ class BlockPages:
     async def _changes(self, whose: Whose, label: str, version: str) -> AsyncGenerator[bytes]:
         yield encoded({"version": version})
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await pause(self._desk.stopping, _LOOK_SECONDS)
+            if self._desk.stopping.is_set():
+                return
             document = await whose.memory.get_block(whose.agent_id, label)
             if document is None:
                 yield encoded({"deleted": True})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -59,10 +60,11 @@ DEFAULT_PAGES = PageSettings()
 
 
 class Desk:
-    """What the pages have in common."""
+    """What the pages have in common. When the server stops it sets `stopping`, which ends streams."""
 
     def __init__(self, assistant: Assistant, browsers: Browsers, settings: PageSettings) -> None:
         self.assistant, self.browsers, self.settings = assistant, browsers, settings
+        self.stopping = asyncio.Event()
 
     def route(self, work: Work) -> Work:
         """Return a route whose errors are pages. One that changes something needs the proof of its form."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,8 +11,6 @@ from weft.channels.pages.places import see_other
 from weft.channels.problems import NotFound
 from weft.errors import InvalidEdit
 from weft.memory.base import Store
-from weft.types.memory import Fact
-from weft.types.session import TurnInfo
 
 _NOTES = 100
 
@@ -42,12 +38,14 @@ class FactPages:
         whose, store = await self._whose(request), await self._desk.open_store()
         key = request.query_params.get("key", "")
         facts = await store.facts.list(whose.person)
+        senders = await store.people.senders(whose.person)
+        sources = await store.turns.find_at(senders, [fact.created_at for fact in facts if fact.created_at])
         return await self._desk.html(
             request,
             "facts",
             title="Facts",
             whose=whose,
-            facts=[(fact, await self._source(store, whose, fact)) for fact in facts],
+            facts=[(fact, sources.get(fact.created_at) if fact.created_at else None) for fact in facts],
             key=key,
             history=await store.facts.history(whose.person, key) if key else [],
             instructions=await store.instructions.list(whose.person),
@@ -107,13 +105,6 @@ class FactPages:
 
     async def _of(self, request: Request) -> tuple[Whose, dict[str, str], Store]:
         return await self._whose(request), await self._desk.form(request), await self._desk.open_store()
-
-    async def _source(self, store: Store, whose: Whose, fact: Fact) -> TurnInfo | None:
-        """Return the turn in which a fact was set."""
-        if fact.created_at is None:
-            return None
-        senders: Sequence[str] = await store.people.senders(whose.person)
-        return await store.turns.find_at(senders, fact.created_at)
 
     def _person(self, whose: Whose) -> str:
         return "" if whose.agent_id == "weft" else f"?person={whose.person}"

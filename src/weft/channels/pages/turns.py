@@ -56,7 +56,7 @@ class TurnPages:
             before=before,
             after=after,
             bar=context_bar(receipt, turn.predicted_cached) if receipt else "",
-            used=used_bar(receipt) if receipt else "",
+            used=used_bar(receipt, turn.predicted_cached) if receipt else "",
             replays=[(one, replay_line(one)) for one in replays(turn)] if turn.requests else [],
         )
 

@@ -11,13 +11,14 @@ from weft.types.memory import ActivityEntry
 
 _MIN_ROWS = 200
 """How many changes are read at least: the same change several times in a row becomes one entry."""
+# Block by block: most of the newest changes of a store are those of other people.
 _NEWEST = """
     select block_updates.at, block_updates.author, block_updates.kind, blocks.label, blocks.id
-    from block_updates indexed by block_updates_when
-    join blocks on blocks.id = block_updates.block_id
-    where block_updates.at >= ?1 and (
-        blocks.agent_id = ?2
-        or blocks.id in (select block_id from block_shares where block_shares.agent_id = ?2)
+    from blocks join block_updates on block_updates.seq in (
+        select seq from block_updates as own where own.block_id = blocks.id order by seq desc limit ?3
+    )
+    where block_updates.at >= ?1 and blocks.id in (
+        select id from blocks where agent_id = ?2 union select block_id from block_shares where agent_id = ?2
     )
     order by block_updates.at desc limit ?3
 """

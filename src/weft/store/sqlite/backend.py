@@ -12,7 +12,8 @@ from weft.store.sqlite.archive import SqliteArchive
 from weft.store.sqlite.auth import SqliteAuth
 from weft.store.sqlite.backup import SqliteBackups
 from weft.store.sqlite.blocks import SqliteBlocks
-from weft.store.sqlite.database import Database, problems
+from weft.store.sqlite.connection import problems
+from weft.store.sqlite.database import Database
 from weft.store.sqlite.dump import export_tables, import_tables
 from weft.store.sqlite.epochs import SqliteEpochs
 from weft.store.sqlite.facts import SqliteFacts

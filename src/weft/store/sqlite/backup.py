@@ -19,7 +19,8 @@ import apsw
 
 from weft.errors import ConfigError, StoreError
 from weft.store.backend import BackupProgress, BackupStatus
-from weft.store.sqlite.database import Repository, connect, make_private, problems, translated
+from weft.store.sqlite.connection import connect, make_private, problems, translated
+from weft.store.sqlite.database import Repository
 from weft.store.sqlite.migrations import find_version
 
 _PAGES = 256

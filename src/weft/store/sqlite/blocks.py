@@ -97,7 +97,7 @@ class SqliteBlocks(Repository):
         await self._write(work)
 
     async def list_stale(self, agent_id: str | None) -> builtins.list[BlockInfo]:
-        return await self._read(lambda db: _stale(db, agent_id))
+        return await self._lookup(lambda db: _stale(db, agent_id))
 
     async def save_rendered(self, info: BlockInfo, rendered: str, version: int) -> None:
         await self._write(lambda db: _save_rendered(db, info, rendered, version))
@@ -124,7 +124,7 @@ class SqliteBlocks(Repository):
             "or id in (select value from json_each(?2))) order by shared_from, created_at, id"
         )
         ids = None if named is None else json.dumps(sorted(named))
-        return await self._read(
+        return await self._lookup(
             lambda db: (fetch(db, RenderedBlock, query, agent_id, ids), _stale(db, agent_id))
         )
 

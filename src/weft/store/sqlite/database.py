@@ -3,8 +3,9 @@
 Every write of the process goes through one thread. Writes that have piled up while it was committing become
 the next transaction, so that many small writes cost one. A write is acknowledged after its commit is on disk:
 in the `-wal` file, which SQLite moves into the file itself from time to time and when the store is closed.
-Reads that are asked for at the same moment are done by one thread in one go: a turn asks for ten small things
-at once, and ten threads that wake for one row each would cost more than the rows.
+A read of a few rows is done at once, in the thread of the loop: the way to another thread and back costs more
+than the rows. Long ones are done by threads of their own; those that are asked for at the same moment, by one
+thread in one go.
 """
 
 from __future__ import annotations
@@ -12,22 +13,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
-import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import apsw
 
-from weft.errors import ReadOnlyStore, StoreError, WeftError
-from weft.private_files import make_private_folder, private_opener
+from weft.errors import StoreError, WeftError
+from weft.store.sqlite.connection import connect, open_writer, translated
 from weft.store.sqlite.guard import guarded
 from weft.store.sqlite.migrations import migrate
 from weft.store.sqlite.open_file import OpenFile
@@ -42,10 +39,12 @@ Work = Callable[[apsw.Connection], T]
 _Outcome = tuple[Any, BaseException | None]
 
 READERS = 4
-BUSY_SECONDS = 30.0
 _GROUP = 256
 _OPERATIONS = 10_000
 """How many steps of SQLite pass, a millisecond or less, before it asks whether to go on reading."""
+_FEW_OPERATIONS = 500
+_QUICK_SECONDS = 0.002
+"""How long a lookup may hold the event loop before a thread does it instead."""
 
 
 @dataclass(slots=True)
@@ -84,10 +83,11 @@ class Database:
         self._reads: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
         self._readers = ThreadPoolExecutor(READERS, "weft-store-read")
         self._reader = threading.local()  # the `connection` and the `job` of a thread that reads
+        self._here = threading.local()  # the same of a thread with a loop, and when its lookup ends
         self._connections: list[apsw.Connection] = []
         self._closed = False
         with translated(path):
-            self._writer, self.uri = _open(path)
+            self._writer, self.uri = open_writer(path)
             migrate(self._writer, path, tables)
         self.file = OpenFile(path)
         self._guarded = self._writer
@@ -114,9 +114,40 @@ class Database:
         self._reads[job.loop].append(job)
         return await job.future
 
-    def _job(self, work: Work[T]) -> _Job[T]:
+    async def lookup(self, work: Work[T]) -> T:
+        """Run work that reads a few rows, without a way to another thread. It may be run a second time.
+
+        SQLite interrupts it if it takes longer than a lookup should; then a thread begins it again. A search
+        in the full-text index is no lookup, because SQLite cannot interrupt one step of it.
+        """
+        if self._in_memory:
+            return await self.write(work)
+        self._check_open()
+        # Others run in between: they keep their order, and a poll does not starve them.
+        await asyncio.sleep(0)
+        with translated(self.path):
+            connection = self._connection_here()
+            self._here.until = time.monotonic() + _QUICK_SECONDS
+            with suppress(apsw.InterruptError, apsw.BusyError), connection:
+                return work(connection)
+        return await self.read(work)
+
+    def _connection_here(self) -> apsw.Connection:
+        """Return the connection for the lookups of this thread. It waits for nobody."""
+        connection: apsw.Connection | None = getattr(self._here, "connection", None)
+        if connection is None:
+            connection = self._here.connection = connect(self.uri, read_only=True)
+            connection.set_busy_handler(None)
+            connection.set_progress_handler(lambda: time.monotonic() > self._here.until, _FEW_OPERATIONS)
+            self._connections.append(connection)
+        return connection
+
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreError("The store is closed: open it again to use it.")
+
+    def _job(self, work: Work[T]) -> _Job[T]:
+        self._check_open()
         loop = asyncio.get_running_loop()
         return _Job(work, loop, loop.create_future())
 
@@ -260,18 +291,19 @@ class Repository:
     """The base of the classes that read and write some of the tables."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self._read, self._write = database, database.read, database.write
+        self._database, self._write = database, database.write
+        self._read, self._lookup = database.read, database.lookup
 
     async def _fetch(self, cls: type[T], query: str, *values: Any) -> list[T]:
-        """Read the rows of a query, each as a dataclass."""
-        return await self._read(lambda db: fetch(db, cls, query, *values))
+        """Look up the rows of a query, each as a dataclass."""
+        return await self._lookup(lambda db: fetch(db, cls, query, *values))
 
     async def _rows(self, query: str, *values: Any) -> list[Any]:
-        return await self._read(lambda db: db.execute(query, values).fetchall())
+        return await self._lookup(lambda db: db.execute(query, values).fetchall())
 
     async def _value(self, cls: type[T], query: str, *values: Any) -> T | None:
-        """Read the first value of a query, which is of this type, or None."""
-        return await self._read(lambda db: db.execute(query, values).get)
+        """Look up the first value of a query, which is of this type, or None."""
+        return await self._lookup(lambda db: db.execute(query, values).get)
 
     async def _execute(self, query: str, *values: Any) -> int:
         """Run a statement in a transaction of its own. Returns the number of changed rows."""
@@ -293,106 +325,3 @@ def _settle_all(jobs: list[_Job[Any]], done: asyncio.Future[list[_Outcome]]) -> 
     outcomes = [(None, failure)] * len(jobs) if failure else done.result()
     for job, (result, error) in zip(jobs, outcomes, strict=True):
         job.settle(result, error)
-
-
-def _open(path: str) -> tuple[apsw.Connection, str]:
-    """Open a file, and return the name by which to open it for reading.
-
-    A file in a folder that cannot be written to has no place for its `-shm`: it is opened as one that nobody
-    changes.
-    """
-    connection = connect(path)
-    if connection.readonly("main"):
-        try:
-            connection.execute("select count(*) from sqlite_schema")
-        except (apsw.CantOpenError, apsw.ReadOnlyError):
-            connection.close()
-            path = f"{Path(path).absolute().as_uri()}?immutable=1"
-            connection = connect(path, read_only=True)
-    return connection, path
-
-
-def connect(path: str, *, read_only: bool = False) -> apsw.Connection:
-    if path != ":memory:" and not read_only:
-        make_private(Path(path))
-    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(path, flags=flags | apsw.SQLITE_OPEN_URI)
-    connection.set_busy_handler(_patience())
-    connection.enable_load_extension(True)
-    connection.load_extension(_vector_extension())
-    connection.enable_load_extension(False)
-    connection.pragma("foreign_keys", True)
-    if not connection.readonly("main"):
-        if path != ":memory:":
-            connection.pragma("journal_mode", "wal")
-        connection.pragma("synchronous", "full")
-    return connection
-
-
-def make_private(path: Path) -> None:
-    """Create an empty file that only its owner may read, unless it exists; its folder likewise."""
-    make_private_folder(path.parent)
-    with suppress(FileExistsError):
-        open(path, "x", opener=private_opener).close()
-
-
-def problems(db: apsw.Connection) -> list[str]:
-    """Return the problems of a database; none, if all is well."""
-    rows = [str(row[0]) for row in db.execute("pragma integrity_check")]
-    return [row for row in rows if row != "ok"] + [str(row) for row in db.execute("pragma foreign_key_check")]
-
-
-@cache
-def _vector_extension() -> str:
-    """Return the path of the extension. Importing its package would import numpy, which we do not need."""
-    spec = find_spec("sqlite_vec")
-    if spec is None or spec.origin is None:
-        raise StoreError("The package sqlite-vec is missing: install Weft again.")
-    return str(Path(spec.origin).parent / "vec0")
-
-
-def _patience() -> Callable[[int], bool]:
-    """Return a busy handler that waits random moments: with SQLite's own steps one process can starve."""
-    started = [0.0]
-
-    def wait(attempts: int) -> bool:
-        if attempts == 0:
-            started[0] = time.monotonic()
-        if time.monotonic() - started[0] > BUSY_SECONDS:
-            return False
-        time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311 - jitter, not a secret
-        return True
-
-    return wait
-
-
-@contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Turn SQLite's errors into one sentence with a remedy."""
-    try:
-        yield
-    except apsw.Error as error:
-        kind = ReadOnlyStore if isinstance(error, apsw.ReadOnlyError) else StoreError
-        raise kind(explain(error, path)) from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StoreError(f"{path} cannot be used ({reason}): name another place.") from error
-
-
-def explain(error: apsw.Error, path: str) -> str:
-    """Describe an error of SQLite to a person."""
-    for kind, sentence in _SENTENCES.items():
-        if isinstance(error, kind):
-            return sentence.format(path=path)
-    return f"The store {path} failed: {error}."
-
-
-_SENTENCES: dict[type[apsw.Error], str] = {
-    apsw.NotADBError: "{path} is not a Weft store: name another file, or move this one away.",
-    apsw.BusyError: "{path} is in use by another program that does not let go: close it and try again.",
-    apsw.LockedError: "{path} is in use by another program that does not let go: close it and try again.",
-    apsw.FullError: "The disk of {path} is full: nothing was written; make room and try again.",
-    apsw.ReadOnlyError: "{path} cannot be written to: check its permissions, or open a copy of it.",
-    apsw.CantOpenError: "{path} cannot be opened: check that its folder exists and can be written to.",
-    apsw.CorruptError: "{path} is damaged: `weft doctor` has details, `weft restore PATH` takes a backup.",
-}

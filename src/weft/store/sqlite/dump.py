@@ -21,7 +21,7 @@ import apsw
 
 from weft.errors import StoreError, WeftError, WrongPath
 from weft.private_files import make_private_folder, private_opener, write_private
-from weft.store.sqlite.database import explain
+from weft.store.sqlite.connection import explain
 from weft.store.sqlite.index import index_messages, index_text
 from weft.store.sqlite.receipts import check as check_receipt
 from weft.store.sqlite.rows import MESSAGE_COLUMNS, message_from

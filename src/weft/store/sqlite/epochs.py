@@ -27,14 +27,14 @@ _FROZEN = ("tools", "sections", "seen", "statics")
 
 class SqliteEpochs(Repository):
     async def view(self, session_id: str) -> EpochView:
-        return await self._read(lambda db: read_view(db, session_id))
+        return await self._lookup(lambda db: read_view(db, session_id))
 
     async def list(self, session_id: str) -> builtins.list[Epoch]:
         query = f"select {_COLUMNS} from epochs where session_id = ? order by id"
         return [_epoch(row) for row in await self._rows(query, session_id)]
 
     async def attachments(self, epoch_id: int) -> dict[int, Attachment]:
-        return await self._read(lambda db: _attachments(db, epoch_id))
+        return await self._lookup(lambda db: _attachments(db, epoch_id))
 
     async def end(self, why: str, session_id: str | None = None) -> int:
         return await self._write(lambda db: end_epochs(db, why, session_id))

@@ -51,7 +51,8 @@ class SqliteMessages(Repository):
             f"select seq, {MESSAGE_COLUMNS} from messages where session_id = ? "
             "and instr(lower(content), lower(?)) order by seq desc limit ?"
         )
-        rows = await self._rows(query, session_id, storable(text), limit)
+        values = (session_id, storable(text), limit)
+        rows: list[Any] = await self._read(lambda db: db.execute(query, values).fetchall())
         return [(seq, message_from(columns)) for seq, *columns in reversed(rows)]
 
     async def fold(self, session_id: str) -> Fold | None:
@@ -93,7 +94,7 @@ class SqliteMessages(Repository):
         after: int = 0,
     ) -> Tail:
         limits = (max_tokens, max_messages)
-        return await self._read(lambda db: _tail(db, counter, session_id, after, limits))
+        return await self._lookup(lambda db: _tail(db, counter, session_id, after, limits))
 
 
 async def message_prices(messages: Sequence[Message]) -> list[int]:

@@ -41,7 +41,7 @@ class SqlitePeople(Repository):
         return await self._read(work)
 
     async def senders(self, person: str) -> builtins.list[str]:
-        return await self._read(lambda db: identities(db, person))
+        return await self._lookup(lambda db: identities(db, person))
 
     async def link(self, sender: str, person: str) -> builtins.list[Fact]:
         sender, person = storable(sender.strip()), storable(person.strip())

@@ -55,13 +55,13 @@ class SqliteSessions(Repository):
         self, name: str, channel: str, sender: str, *, rule: SessionRule = PLAIN_RULE
     ) -> tuple[Session | None, Session | None]:
         key = rule.key(channel, name, sender)
-        return await self._read(lambda db: (_find(db, name), _bound(db, key)))
+        return await self._lookup(lambda db: (_find(db, name), _bound(db, key)))
 
     async def find_open(
         self, channel: str, conversation: str, sender: str, *, rule: SessionRule = PLAIN_RULE
     ) -> Session | None:
         key = rule.key(channel, conversation, sender)
-        session = await self._read(lambda db: _bound(db, key))
+        session = await self._lookup(lambda db: _bound(db, key))
         return session if session is not None and rule.goes_on(session, datetime.now(UTC)) else None
 
     async def reopen(self, session_id: str, *, rule: SessionRule = PLAIN_RULE) -> Session:
@@ -104,7 +104,7 @@ class SqliteSessions(Repository):
         return session
 
     async def find(self, session_id: str) -> Session | None:
-        return await self._read(lambda db: _find(db, session_id))
+        return await self._lookup(lambda db: _find(db, session_id))
 
     async def list(
         self, *, limit: int = 1000, prefix: str = "", senders: Collection[str] | None = None

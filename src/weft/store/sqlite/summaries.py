@@ -43,7 +43,7 @@ class SqliteSummaries(Repository):
             senders = json.dumps(same_person(db, f"{channel}:{sender}"))
             return fetch(db, Summary, query, senders, limit)
 
-        return await self._read(work)
+        return await self._lookup(work)
 
     async def delete(self, summary_id: int) -> bool:
         def work(db: apsw.Connection) -> bool:

@@ -92,7 +92,7 @@ class SqliteTasks(Repository):
             f"select {_COLUMNS} from tasks where sender in (select value from json_each(?)) "
             "and status = 'pending' order by due_at is null, due_at, id"
         )
-        return await self._read(lambda db: fetch(db, Task, query, json.dumps(same_person(db, sender))))
+        return await self._lookup(lambda db: fetch(db, Task, query, json.dumps(same_person(db, sender))))
 
     async def cancel(self, sender: str, id_prefix: str) -> str:
         def work(db: apsw.Connection) -> str:

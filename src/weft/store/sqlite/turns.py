@@ -199,14 +199,20 @@ class SqliteTurns(Repository):
 
         return await self._read(work)
 
-    async def find_at(self, senders: Collection[str], at: datetime) -> TurnInfo | None:
+    async def find_at(
+        self, senders: Collection[str], times: Collection[datetime]
+    ) -> dict[datetime, TurnInfo]:
         query = (
-            "select turns.id from turns join sessions on sessions.id = session_id "
-            "where channel || ':' || sender in (select value from json_each(?1)) "
-            "and turns.created_at <= ?2 and turns.ended_at >= ?2 limit 1"
+            "select times.value, turns.id from turns join sessions on sessions.id = session_id "
+            "join json_each(?2) as times on times.value between turns.created_at and turns.ended_at "
+            "where channel || ':' || sender in (select value from json_each(?1))"
         )
-        turn_id = await self._value(str, query, json.dumps([*senders]), at.timestamp())
-        return None if turn_id is None else await self.number(turn_id)
+        stamps = {at.timestamp(): at for at in times}
+        rows: builtins.list[Any] = await self._read(
+            lambda db: db.execute(query, (json.dumps([*senders]), json.dumps([*stamps]))).fetchall()
+        )
+        infos = {turn_id: await self.number(turn_id) for _, turn_id in rows}
+        return {stamps[at]: info for at, turn_id in rows if (info := infos[turn_id]) is not None}
 
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         infos = await self._infos(session_id, number - 1, 1) if number > 0 else ()

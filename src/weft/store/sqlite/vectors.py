@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 
 import apsw
 
@@ -78,15 +79,16 @@ _NEAREST = f"""
 class SqliteVectors(Repository):
     async def list_missing(self, embedder: str, limit: int) -> list[tuple[int, str]]:
         version = await self._version(embedder) or await self._write(lambda db: _start(db, embedder))
-        return await self._rows(_SAID, version, limit)
+        rows: list[Any] = await self._read(lambda db: db.execute(_SAID, (version, limit)).fetchall())
+        return rows
 
     async def count_missing(self, embedder: str) -> int:
         version = await self._version(embedder)
         query = "select count(*) from items where embedded < ?"
-        return await self._value(int, query, version or 1 << 62) or 0
+        return await self._read(lambda db: db.execute(query, (version or 1 << 62,)).get) or 0
 
     async def count_texts(self) -> int:
-        return await self._value(int, "select count(*) from items") or 0
+        return await self._read(lambda db: db.execute("select count(*) from items").get) or 0
 
     async def find_embedder(self) -> str:
         query = "select name from embedders order by version desc limit 1"
