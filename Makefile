@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: demo test check format wheel bench chaos mutate fuzz picture clean
+.PHONY: demo test check format wheel docs reference bench chaos mutate fuzz picture screenshots clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/weft demo
 
 # Two processes share the files of tests; what a file starts, it starts for itself.
-test: check
+test: check docs
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.tested
@@ -22,6 +22,14 @@ check: $(VENV)/.tested
 format: $(VENV)/.tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The site of the documentation, in .site. A warning is an error: a broken link or anchor, a page that nothing leads to.
+docs: $(VENV)/.tested
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+# The parts of docs/reference that the program itself knows: signatures, options, types, routes, layers.
+reference: $(VENV)/.ready
+	$(BIN)/python docs/reference.py
 
 # What `pip install` and `pipx install` take: dist/weft-VERSION-py3-none-any.whl, with the docs in it.
 wheel:
@@ -77,7 +85,7 @@ fuzz: $(VENV)/.tested
 	$(BIN)/python tests/wire_fuzz.py 1000000
 	$(BIN)/python tests/structure_fuzz.py 1000000
 
-# The picture of the README, made by the program from the sample workspace.
+# The pictures of the README and of the pages, made by the program from the sample workspace.
 picture: $(VENV)/.ready
 	$(BIN)/python docs/picture.py
 
@@ -89,10 +97,14 @@ $(VENV)/.ready: requirements/core.txt requirements/model.txt pyproject.toml
 	$(PIP) --no-deps -e .
 	@touch $@
 
-$(VENV)/.tested: $(VENV)/.ready requirements/test.txt requirements/meaning.txt
-	$(PIP) -r requirements/test.txt
+$(VENV)/.tested: $(VENV)/.ready requirements/test.txt requirements/docs.txt requirements/meaning.txt
+	$(PIP) -r requirements/test.txt -r requirements/docs.txt
 	$(PIP) --no-deps -r requirements/meaning.txt
 	@touch $@
 
+# The pictures of the pages, of a real server in a real browser. They need Chromium.
+screenshots: $(VENV)/.tested
+	$(BIN)/python docs/screenshots.py
+
 clean:
-	rm -rf $(VENV) $(BENCH) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .site

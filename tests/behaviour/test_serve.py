@@ -149,7 +149,7 @@ def test_print_unit_prints_a_systemd_unit_for_this_home(tmp_path: Path) -> None:
     unit = run_weft(environ(tmp_path, WEFT_PROVIDER="scripted"), "serve", "--print-unit")
 
     assert unit.returncode == 0, unit.stderr
-    assert "ExecStart=" in unit.stdout
+    assert f"ExecStart={sys.executable} -m weft serve" in unit.stdout
     assert f"Environment=WEFT_HOME={tmp_path}" in unit.stdout
 
 

@@ -78,7 +78,7 @@ def serve(
     if print_unit:
         home = os.environ.get("WEFT_HOME")
         environment = f"Environment=WEFT_HOME={home}\n" if home else ""
-        typer.echo(UNIT.format(command=Path(sys.argv[0]).resolve(), environment=environment), nl=False)
+        typer.echo(UNIT.format(command=_this_program(), environment=environment), nl=False)
         return
     config = settings(recipe=recipe, provider=provider, model=model, workspace=workspace)
     http = replace(
@@ -92,6 +92,12 @@ def serve(
     deadline = Deadline(config.gateway.stop_seconds + _GRACE_SECONDS)
     with only_one(config), deadline:
         run(_serve(config, deadline))
+
+
+def _this_program() -> str:
+    """Return the command of this program with its whole path, as systemd wants it."""
+    program = Path(sys.argv[0]).resolve()
+    return f"{sys.executable} -m weft" if program.name == "__main__.py" else str(program)
 
 
 class Deadline:
