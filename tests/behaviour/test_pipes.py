@@ -37,6 +37,7 @@ CALLS = {
     "export": ["{home}/new"],
     "import": ["{home}/old"],
     "init": [],
+    "inspect": ["--help"],
     "mcp": [],
     "memory": ["list"],
     "models": [],

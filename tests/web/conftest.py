@@ -1,4 +1,4 @@
-"""One browser for all tests of a worker."""
+"""A browser for the tests of one file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,8 @@ import pytest
 from browsing import browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Any]:
+    """Run a browser. It must end with its file: while it runs, no test of this process can be async."""
     with browser() as running:
         yield running
