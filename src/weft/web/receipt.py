@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from html import escape
-
 from weft.types.receipt import Receipt
+from weft.web.xml import xml
 
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDTH, _LEFT, _BAR, _ROW, _TOP = 760, 130, 360, 24, 56
 _COLOURS = {
     "tools": "#8b949e",
@@ -51,7 +48,7 @@ def receipt_svg(receipt: Receipt) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y + 16}" '
-            f'viewBox="0 0 {_WIDTH} {y + 16}" role="img" aria-label="{_xml(head)}" '
+            f'viewBox="0 0 {_WIDTH} {y + 16}" role="img" aria-label="{xml(head)}" '
             'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="13">',
             f'<rect width="{_WIDTH}" height="{y + 16}" rx="8" fill="#0d1117"/>',
             _text(16, 32, f"receipt: {head}", fill="#e6edf3", weight="bold"),
@@ -78,13 +75,8 @@ def _bar(y: int, layer: str, tokens: int, share: float, titles: str) -> str:
 def _text(x: int, y: int, text: str, *, fill: str, weight: str = "normal", anchor: str = "start") -> str:
     return (
         f'<text x="{x}" y="{y}" fill="{fill}" font-weight="{weight}" text-anchor="{anchor}">'
-        f"{_xml(_short(text, 92))}</text>"
+        f"{xml(_short(text, 92))}</text>"
     )
-
-
-def _xml(text: str) -> str:
-    """Escape text for a picture: what XML forbids is replaced."""
-    return escape(_NOT_XML.sub("\ufffd", text))
 
 
 def _short(text: str, width: int) -> str:
