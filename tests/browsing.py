@@ -90,6 +90,12 @@ def window(running: Any, address: str, **options: Any) -> Iterator[Window]:
         context.close()
 
 
+def follow(place: Any) -> None:
+    """Click what leads to a page, and wait for that page: until then the old one would answer."""
+    with place.page.expect_navigation():
+        place.click()
+
+
 @dataclass(frozen=True)
 class Server:
     """A server that runs in a home of its own."""

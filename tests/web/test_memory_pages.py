@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 import weft
-from browsing import Server, Window, serving, window
+from browsing import Server, Window, follow, serving, window
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def make(one: Window, label: str, kind: str, fields: str = "") -> Any:
     page.get_by_label("Label", exact=True).fill(label)
     page.locator("select[name=kind]").select_option(kind)
     page.get_by_label("Fields or sections").fill(fields)
-    page.get_by_role("button", name="Make it").click()
+    follow(page.get_by_role("button", name="Make it"))
     page.get_by_role("heading", name=label, level=1).wait_for()
     return page
 
@@ -45,12 +45,11 @@ def test_a_text_is_written_undone_and_redone(one: Window, server: Server) -> Non
     for text in ("first", "first\nsecond"):
         page.get_by_label("Text").fill(text)
         page.get_by_role("button", name="Save").first.click()
-        page.wait_for_load_state()
     assert read(one) == "first\nsecond"
 
-    page.get_by_role("button", name="Undo the newest change").click()
+    follow(page.get_by_role("button", name="Undo the newest change"))
     assert read(one) == "first"
-    page.get_by_role("button", name="Redo").click()
+    follow(page.get_by_role("button", name="Redo"))
     assert read(one) == "first\nsecond"
 
     assert server.weft("memory", "show", "journal").strip() == "first\nsecond"
@@ -60,7 +59,7 @@ def test_a_text_is_written_undone_and_redone(one: Window, server: Server) -> Non
 def test_each_kind_has_an_editor_of_its_own(one: Window) -> None:
     page = make(one, "profile", "map", "name, visits:counter, tags:list")
     page.get_by_label("name", exact=True).fill("Ada")
-    page.get_by_role("button", name="Set").click()
+    follow(page.get_by_role("button", name="Set"))
     page.get_by_label("Add to visits").fill("3")
     page.get_by_role("button", name="Add", exact=True).first.click()
     page.get_by_label("Add to tags").fill("sailor")
@@ -70,20 +69,20 @@ def test_each_kind_has_an_editor_of_its_own(one: Window) -> None:
     page = make(one, "todo", "list")
     for item in ("buy tickets", "call mum"):
         page.get_by_label("New item").fill(item)
-        page.get_by_role("button", name="Add", exact=True).click()
-    page.get_by_role("button", name="Remove item 1").click()
+        follow(page.get_by_role("button", name="Add", exact=True))
+    follow(page.get_by_role("button", name="Remove item 1"))
     assert read(one) == "1. call mum"
 
     page = make(one, "diary", "log")
     page.get_by_label("New entry").fill("Arrived in Porto")
-    page.get_by_role("button", name="Add", exact=True).click()
+    follow(page.get_by_role("button", name="Add", exact=True))
     assert "Arrived in Porto" in read(one)
 
     page = make(one, "plan", "composite", "goal, steps:list")
     page.get_by_label("goal", exact=True).last.fill("See the Douro")
     page.get_by_role("button", name="Save").first.click()
     page.get_by_label("New item").fill("book a boat")
-    page.get_by_role("button", name="Add", exact=True).click()
+    follow(page.get_by_role("button", name="Add", exact=True))
     assert read(one) == "=== goal ===\n\nSee the Douro\n\n=== steps ===\n\n1. book a boat"
 
 
@@ -119,7 +118,6 @@ def test_the_history_is_a_slider_with_what_changed_and_by_whom(one: Window, serv
     for text in ("one", "one\ntwo", "one\ntwo\nthree"):
         page.get_by_label("Text").fill(text)
         page.get_by_role("button", name="Save").first.click()
-        page.wait_for_load_state()
 
     page.get_by_label("Version", exact=True).focus()
     page.keyboard.press("ArrowLeft")
@@ -138,7 +136,7 @@ def test_settings_sharing_and_deleting(one: Window, server: Server) -> None:
     page.get_by_label("The assistant may").select_option("ReadOnly")
     page.get_by_label("Show it in every turn").uncheck()
     page.get_by_label("Characters at most").fill("99")
-    page.locator("form[action='/memory/block/settings'] button").click()
+    follow(page.locator("form[action='/memory/block/settings'] button"))
     page.get_by_role("heading", name="changed", level=1).wait_for()
     listed = server.weft("memory", "list", "--json")
     assert '"label": "changed", "type": "working", "permission": "ReadOnly", "pinned": false' in listed
@@ -146,13 +144,13 @@ def test_settings_sharing_and_deleting(one: Window, server: Server) -> None:
 
     page.get_by_text("Sharing").click()
     page.get_by_label("Share with").fill("telegram:42")
-    page.get_by_role("button", name="Share", exact=True).click()
+    follow(page.get_by_role("button", name="Share", exact=True))
     page.get_by_text("Sharing (1)").click()
     assert "telegram:42" in page.locator("main").inner_text()
-    page.get_by_role("button", name="End").click()
+    follow(page.get_by_role("button", name="End"))
 
     page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Delete with its history").click()
+    follow(page.get_by_role("button", name="Delete with its history"))
     page.get_by_role("heading", name="Memory").wait_for()
     assert "changed" not in server.weft("memory", "list", "--json")
 
@@ -161,8 +159,7 @@ def test_a_wrong_edit_is_told_in_a_sentence(one: Window) -> None:
     page = make(one, "small", "text")
     page.get_by_text("Settings", exact=True).click()
     page.get_by_label("Characters at most").fill("5")
-    page.locator("form[action='/memory/block/settings'] button").click()
-    page.wait_for_load_state()
+    follow(page.locator("form[action='/memory/block/settings'] button"))
 
     page.get_by_label("Text").fill("much too long for it")
     page.get_by_role("button", name="Save").first.click()
@@ -176,11 +173,10 @@ def test_facts_are_remembered_with_their_history_and_forgotten(one: Window, serv
     for city in ("Lisbon", "Porto"):
         page.get_by_label("Name").fill("city")
         page.get_by_label("Value").fill(city)
-        page.get_by_role("button", name="Remember").click()
-        page.wait_for_load_state()
-    page.get_by_role("link", name="history").click()
+        follow(page.get_by_role("button", name="Remember"))
+    follow(page.get_by_role("link", name="history"))
     assert "Lisbon" in page.locator("main").inner_text()
-    page.get_by_role("button", name="Forget city").click()
+    follow(page.get_by_role("button", name="Forget city"))
     assert "Nothing is known yet." in page.locator("main").inner_text()
 
 
@@ -193,18 +189,17 @@ def test_a_fact_names_the_message_that_it_came_from(chrome: Any, tmp_path: Path)
         httpx.post(f"{server.address}/api/turns", json={"text": "I live in Lisbon now"}).raise_for_status()
         with window(chrome, server.address) as one:
             page = one.open("/memory/facts")
-            page.get_by_role("link", name="I live in Lisbon now").click()
+            follow(page.get_by_role("link", name="I live in Lisbon now"))
             page.get_by_role("heading", name="What the model saw").wait_for()
 
 
 def test_standing_instructions_are_added_and_removed(one: Window, server: Server) -> None:
     page = one.open("/memory/facts")
     page.get_by_label("Always").fill("always answer in Spanish")
-    page.locator("form[action='/memory/instructions'] button").click()
-    page.wait_for_load_state()
+    follow(page.locator("form[action='/memory/instructions'] button"))
     assert "always answer in Spanish" in server.weft("instructions", "list")
 
-    page.get_by_role("button", name="Remove").click()
+    follow(page.get_by_role("button", name="Remove"))
     page.get_by_text("There are none").wait_for()
 
 
@@ -212,10 +207,9 @@ def test_notes_of_the_archive_are_kept_found_and_deleted(one: Window) -> None:
     page = one.open("/memory/archive")
     for text in ("The warranty of the boat ends in 2030.", "Ada is allergic to nuts."):
         page.get_by_label("New note").fill(text)
-        page.get_by_role("button", name="Keep").click()
-        page.wait_for_load_state()
+        follow(page.get_by_role("button", name="Keep"))
     page.get_by_label("Search notes").fill("warranty")
-    page.get_by_role("button", name="Search").click()
+    follow(page.get_by_role("button", name="Search"))
     assert page.locator(".rows li").count() == 1
-    page.get_by_role("button", name="Delete").click()
+    follow(page.get_by_role("button", name="Delete"))
     expect(page.locator(".rows li .plain")).to_have_text(["Ada is allergic to nuts."])

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from browsing import Server, Window, serving, window
+from browsing import Server, Window, follow, serving, window
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def tokens(page: Any) -> int:
 
 def test_a_recipe_is_changed_by_keys_previewed_and_saved(one: Window, server: Server) -> None:
     page = one.open("/recipes")
-    page.get_by_role("link", name="weft", exact=True).click()
+    follow(page.get_by_role("link", name="weft", exact=True))
     page.get_by_role("button", name="Look").click()
     page.locator("#built").wait_for()
     before = tokens(page)
@@ -54,7 +54,7 @@ def test_a_recipe_is_changed_by_keys_previewed_and_saved(one: Window, server: Se
     assert sources.index("facts") < sources.index("standing")
 
     page.get_by_label("Name").fill("mine")
-    page.get_by_role("button", name="Save as TOML").click()
+    follow(page.get_by_role("button", name="Save as TOML"))
     page.get_by_role("heading", name="mine").wait_for()
     file = server.home / "recipes" / "mine.toml"
     assert server.weft("recipes", "validate", str(file)).startswith(
@@ -96,7 +96,7 @@ def test_the_preview_has_the_request_for_each_provider(one: Window) -> None:
 def test_two_recipes_stand_side_by_side(one: Window) -> None:
     page = one.open("/recipes")
     page.locator("select[name=b]").select_option("miniclaw")
-    page.get_by_role("button", name="Compare").click()
+    follow(page.get_by_role("button", name="Compare"))
 
     assert page.get_by_role("heading", level=1).inner_text() == "weft and miniclaw"
     assert page.locator("thead th").all_inner_texts() == ["Layer", "weft", "miniclaw"]
@@ -106,7 +106,7 @@ def test_two_recipes_stand_side_by_side(one: Window) -> None:
 def test_hits_have_reasons_marks_and_the_conversation_around(one: Window) -> None:
     page = one.open("/search")
     page.get_by_label("Words").fill("boat")
-    page.get_by_role("button", name="Search").click()
+    follow(page.get_by_role("button", name="Search"))
 
     hits = page.locator("ol.rows > li")
     assert {"boat"} == {text.lower() for text in page.locator("mark").all_inner_texts()}
@@ -114,9 +114,9 @@ def test_hits_have_reasons_marks_and_the_conversation_around(one: Window) -> Non
     assert "Answer 0" in hits.filter(has_text="pack for the").inner_text()
 
     page.get_by_label("messages").uncheck()
-    page.get_by_role("button", name="Search").click()
+    follow(page.get_by_role("button", name="Search"))
     assert "block notes" in hits.first.inner_text()
-    page.get_by_role("link", name="block notes").click()
+    follow(page.get_by_role("link", name="block notes"))
     page.get_by_role("heading", name="notes", level=1).wait_for()
 
 
@@ -131,13 +131,13 @@ def test_tasks_are_added_changed_and_cancelled(one: Window, server: Server) -> N
     page = one.open("/tasks")
     page.get_by_label("What").fill("Buy tickets")
     page.get_by_label("When").fill("2030-05-01T09:00")
-    page.get_by_role("button", name="Add").click()
+    follow(page.get_by_role("button", name="Add"))
     assert "Buy tickets" in server.weft("tasks", "list")
     page.get_by_text("Change").click()
     page.locator("details[open]").get_by_label("What").fill("Buy two tickets")
-    page.locator("details[open]").get_by_role("button", name="Save").click()
+    follow(page.locator("details[open]").get_by_role("button", name="Save"))
     assert "Buy two tickets" in page.locator("main").inner_text()
-    page.get_by_role("button", name="Cancel Buy two tickets").click()
+    follow(page.get_by_role("button", name="Cancel Buy two tickets"))
     assert "Nothing is pending." in page.locator("main").inner_text()
 
 
@@ -145,16 +145,16 @@ def test_people_are_linked_and_each_has_their_own_memory(one: Window, server: Se
     page = one.open("/people")
     assert "http:bob" in page.locator("main").inner_text()
     bob = page.locator(".rows > li", has_text="http:bob").first
-    bob.get_by_role("link", name="memory").click()
+    follow(bob.get_by_role("link", name="memory"))
     assert page.get_by_role("heading", level=1).inner_text() == "Memory of http:bob"
     assert "The boat leaves" not in page.locator("main").inner_text()
 
     page = one.open("/people")
     page.get_by_label("Sender, as CHANNEL:ID").fill("http:bob")
     page.get_by_label("is", exact=True).fill("Bob")
-    page.get_by_role("button", name="Link", exact=True).click()
+    follow(page.get_by_role("button", name="Link", exact=True))
     assert re.match(r"Bob\d", page.locator(".rows > li", has_text="http:bob").first.inner_text())
-    page.locator(".rows > li", has_text="http:bob").get_by_role("button", name="Unlink").click()
+    follow(page.locator(".rows > li", has_text="http:bob").get_by_role("button", name="Unlink"))
     assert "http:bob" in page.locator(".rows strong").all_inner_texts()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from browsing import Server, Window, serving, window
+from browsing import Server, Window, follow, serving, window
 
 TOKEN = "a-long-secret-token"  # noqa: S105 - of these tests alone
 HTML = {"accept": "text/html"}
@@ -35,7 +35,7 @@ def one(chrome: Any, server: Server) -> Iterator[Window]:
 def sign_in(one: Window, token: str = TOKEN, place: str = "/") -> Any:
     page = one.open(place)
     page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
+    follow(page.get_by_role("button", name="Sign in"))
     return page
 
 
@@ -44,11 +44,11 @@ def test_a_browser_is_led_to_the_sign_in_page_and_back(one: Window, server: Serv
     assert "not a token of this server" in page.get_by_role("alert").inner_text()
 
     page.get_by_label("Token").fill(TOKEN)
-    page.get_by_role("button", name="Sign in").click()
+    follow(page.get_by_role("button", name="Sign in"))
 
     page.get_by_role("heading", name="Facts").wait_for()
     assert page.url == f"{server.address}/memory/facts"
-    page.get_by_role("button", name="Sign out").click()
+    follow(page.get_by_role("button", name="Sign out"))
     page.get_by_role("heading", name="Sign in").wait_for()
     one.open("/memory")
     page.get_by_role("heading", name="Sign in").wait_for()
@@ -139,7 +139,7 @@ def test_a_cookie_opens_no_route_for_programs(one: Window, server: Server) -> No
 def test_nobody_is_led_to_another_site_after_signing_in(one: Window, server: Server) -> None:
     page = one.open("/sign-in?next=//evil.example/")
     page.get_by_label("Token").fill(TOKEN)
-    page.get_by_role("button", name="Sign in").click()
+    follow(page.get_by_role("button", name="Sign in"))
 
     page.get_by_role("heading", name="What is on your mind?").wait_for()
     assert page.url == f"{server.address}/"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weft
-from browsing import Server, Window, serving, window
+from browsing import Server, Window, follow, serving, window
 
 APPEND = weft.ToolCall(
     id="c1", name="memory_append", arguments={"label": "notes", "text": "The boat leaves at nine."}
@@ -60,7 +60,7 @@ def test_a_conversation_goes_on_after_it_is_opened_again_from_the_sidebar(talk: 
     one.page.get_by_text("What did it see?").wait_for()
 
     one.open("/")
-    one.page.get_by_role("link", name="How is the sea?").click()
+    follow(one.page.get_by_role("link", name="How is the sea?"))
     say(one, "What did I ask?")
     one.page.get_by_text("You asked about the sea.").wait_for()
 
@@ -110,11 +110,11 @@ def test_a_conversation_is_renamed_and_deleted(talk: Any) -> None:
 
     one.page.get_by_text("More", exact=True).click()
     one.page.get_by_label("Title").fill("About boats")
-    one.page.get_by_role("button", name="Rename").click()
+    follow(one.page.get_by_role("button", name="Rename"))
     one.page.get_by_role("heading", name="About boats").wait_for()
     one.page.on("dialog", lambda dialog: dialog.accept())
     one.page.get_by_text("More", exact=True).click()
-    one.page.get_by_role("button", name="Delete for good").click()
+    follow(one.page.get_by_role("button", name="Delete for good"))
 
     one.page.get_by_role("heading", name="What is on your mind?").wait_for()
     assert server.weft("sessions", "list", "--json").strip() == "[]"
@@ -154,7 +154,7 @@ def test_a_browser_without_scripts_can_talk_too(talk: Any) -> None:
     _, one = talk("It is **calm**.", java_script_enabled=False)
 
     one.page.get_by_label("Your message").fill("How is the sea?")
-    one.page.get_by_role("button", name="Send").click()
+    follow(one.page.get_by_role("button", name="Send"))
 
     assert one.page.locator(".said.agent strong").inner_text() == "calm"
 
@@ -162,10 +162,10 @@ def test_a_browser_without_scripts_can_talk_too(talk: Any) -> None:
 def test_a_first_visit_offers_a_sample_that_goes_without_a_trace(talk: Any) -> None:
     server, one = talk()
 
-    one.page.get_by_role("button", name="Explore a sample").click()
+    follow(one.page.get_by_role("button", name="Explore a sample"))
     one.page.get_by_role("heading", name="Sample: Ada plans a trip").wait_for()
     assert one.page.locator("svg .turn").count() == 7
-    one.page.get_by_role("button", name="Remove the sample").click()
+    follow(one.page.get_by_role("button", name="Remove the sample"))
 
     one.page.get_by_role("button", name="Explore a sample").wait_for()
     assert server.weft("sessions", "list", "--json").strip() == "[]"

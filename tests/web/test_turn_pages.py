@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weft
-from browsing import Server, Window, serving, window
+from browsing import Server, Window, follow, serving, window
 
 TURNS = 8
 
@@ -85,13 +85,13 @@ def test_a_deep_link_opens_its_item(one: Window, lived: Server) -> None:
 def test_the_difference_names_the_cause(one: Window, lived: Server) -> None:
     page = one.open(f"/turns/{turn_ids(lived)[3]}")
 
-    page.get_by_role("link", name="What changed").click()
+    follow(page.get_by_role("link", name="What changed"))
 
     assert "begins with all" in page.locator("main").inner_text()
     assert "block notes" in page.locator(".badge").all_inner_texts()
     assert "The boat leaves at nine." in page.locator(".diff .added").all_inner_texts().__str__()
     page.get_by_label("Compare with turn").fill("1")
-    page.get_by_role("button", name="Compare").click()
+    follow(page.get_by_role("button", name="Compare"))
     assert page.get_by_role("heading", level=1).inner_text() == "From turn 1 to turn 4"
 
 
@@ -107,20 +107,20 @@ def test_why_says_whether_the_model_saw_something(one: Window, lived: Server) ->
     page = one.open(f"/turns/{turn_ids(lived)[-1]}")
 
     page.get_by_label("A word, a fact, a message").fill("boat leaves")
-    page.get_by_role("button", name="Look").click()
+    follow(page.get_by_role("button", name="Look"))
 
     assert "✓ shown" in page.locator("main").inner_text()
 
 
 def test_a_conversation_over_time_is_a_picture_and_a_table(one: Window, lived: Server) -> None:
     page = one.open("/sessions")
-    page.get_by_role("link", name="Question 0 about the sea").click()
+    follow(page.get_by_role("link", name="Question 0 about the sea"))
 
     assert page.locator("svg .turn").count() == page.locator("tbody tr").count() == TURNS
     numbers = page.locator("tbody tr td:nth-child(4)").all_inner_texts()
     assert re.fullmatch(r"[\d,]+", numbers[0])
     assert f"{numbers[0]} tokens" in page.locator("svg .turn title").last.text_content()
-    page.locator("svg .turn").last.click()
+    follow(page.locator("svg .turn").last)
     assert page.get_by_role("heading", level=1).inner_text().startswith(f"Turn {TURNS}")
 
 
