@@ -217,6 +217,8 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 _EXTRAS = {
     "fastapi": "serve",
+    "jinja2": "serve",
+    "markupsafe": "serve",
     "markdown_it": "telegram",
     "mcp": "mcp",
     "pydantic": "serve",

@@ -40,14 +40,14 @@ def sign_in(one: Window, token: str = TOKEN, place: str = "/") -> Any:
 
 
 def test_a_browser_is_led_to_the_sign_in_page_and_back(one: Window, server: Server) -> None:
-    page = sign_in(one, "wrong", "/memory/facts")
+    page = sign_in(one, "wrong", "/memory/facts?key=city")
     assert "not a token of this server" in page.get_by_role("alert").inner_text()
 
     page.get_by_label("Token").fill(TOKEN)
     follow(page.get_by_role("button", name="Sign in"))
 
     page.get_by_role("heading", name="Facts").wait_for()
-    assert page.url == f"{server.address}/memory/facts"
+    assert page.url == f"{server.address}/memory/facts?key=city"
     follow(page.get_by_role("button", name="Sign out"))
     page.get_by_role("heading", name="Sign in").wait_for()
     one.open("/memory")

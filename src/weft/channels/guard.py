@@ -113,7 +113,7 @@ class Guard:
         if speaker is not None or path in (OPEN, *OPEN_PAGES):
             return None
         if is_page(path) and failure.status_code == 401 and wants_html(headers):
-            return see_other(f"{SIGN_IN}?{urlencode({'next': path})}")
+            return see_other(f"{SIGN_IN}?{urlencode({'next': _place(scope)})}")
         return failure
 
     def _is_ours(self, host: str) -> bool:
@@ -140,6 +140,14 @@ class Guard:
     def _too_large(self) -> Response:
         sentence = f"A request may have at most {self._settings.max_body_bytes} bytes: send less."
         return problem(413, sentence, code="too_large")
+
+
+def _place(scope: Scope) -> str:
+    """Return where a browser goes once it has signed in: to the page that it asked for."""
+    if scope["method"] != "GET":
+        return "/"
+    query = scope["query_string"].decode("latin-1")
+    return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
 @dataclass(slots=True)
