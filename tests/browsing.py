@@ -98,6 +98,12 @@ class Server:
     home: Path
     said: Path
     model: LoopbackVendor
+    process: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        """End the server as a person does who stops the command."""
+        self.process.terminate()
+        self.process.wait(_SECONDS)
 
     def weft(self, *arguments: str, code: int = 0) -> str:
         """Run a command in the home of the server."""
@@ -144,7 +150,7 @@ def serving(
             stderr=errors,
         )
         try:
-            yield Server(_address(said, process), home, said, model)
+            yield Server(_address(said, process), home, said, model, process)
         finally:
             process.terminate()
             process.wait(_SECONDS)

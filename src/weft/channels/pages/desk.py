@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 
 from weft.channels.pages.browsers import Browsers
 from weft.channels.problems import NotFound, Refused, placed
-from weft.channels.speaker import Speaker, is_own, speaker_of
+from weft.channels.speaker import Speaker, Tokens, is_own, speaker_of
 from weft.errors import WeftError
 from weft.gateway.assistant import Assistant
 from weft.memory.base import Store
@@ -61,8 +62,11 @@ DEFAULT_PAGES = PageSettings()
 class Desk:
     """What the pages have in common."""
 
-    def __init__(self, assistant: Assistant, browsers: Browsers, settings: PageSettings) -> None:
+    def __init__(
+        self, assistant: Assistant, browsers: Browsers, settings: PageSettings, tokens: Tokens
+    ) -> None:
         self.assistant, self.browsers, self.settings = assistant, browsers, settings
+        self._tokens, self.closing = tokens, asyncio.Event()
 
     def route(self, work: Work) -> Work:
         """Return a route whose errors are pages. One that changes something needs the proof of its form."""
@@ -131,6 +135,12 @@ class Desk:
             raise Refused(403, _ONLY_READS, code="read_only")
 
     # --- who looks, and what they may see
+
+    async def is_still_there(self, request: Request) -> bool:
+        """Return whether who began to look still may: signed in, with a token that was not revoked."""
+        headers = request.headers
+        authorization = headers.get("authorization", "") or self.browsers.authorization(headers)
+        return await self._tokens.authenticate(authorization) == speaker_of(request)
 
     async def store(self) -> Store | None:
         """Return the store, if there is anything in it yet."""
