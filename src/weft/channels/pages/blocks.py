@@ -17,7 +17,7 @@ from weft.channels.pages.places import see_other
 from weft.channels.pages.talking import encoded
 from weft.channels.problems import NotFound, Refused
 from weft.channels.sse import EventStream
-from weft.errors import InvalidEdit, PermissionDenied
+from weft.errors import InvalidEdit, PermissionDenied, did_you_mean
 from weft.gateway.waiting import pause
 from weft.memory.document import Document
 from weft.memory.edits import BlockEdit, Verb
@@ -102,7 +102,10 @@ class BlockPages:
         """Make a block."""
         whose, form = await self.whose(request), await self._desk.form(request)
         label, fields = form.get("label", "").strip(), form.get("fields", "")
-        schema = make_schema(form.get("kind", "text"), [part for part in fields.split(",") if part.strip()])
+        kind, parts = form.get("kind", "text"), [part for part in fields.split(",") if part.strip()]
+        if kind in ("map", "composite") and not parts:
+            raise InvalidEdit(f"A {kind} needs its fields, or nothing can be written into it: name them.")
+        schema = make_schema(kind, parts)
         await whose.memory.create_block(
             whose.agent_id,
             label,
@@ -234,9 +237,16 @@ class BlockPages:
         elif not self._desk.speaker(request).is_owner:
             raise PermissionDenied(_OWNER_SHARES)  # it would stand in the other person's context
         else:
+            await self._check_known(person)
             right = _choice(Permission, form.get("permission", ""))
             await whose.memory.share_block(whose.agent_id, label, agent_of(person), right, is_system=True)
         return see_other(whose.address(label))
+
+    async def _check_known(self, person: str) -> None:
+        """Check that a person exists: whoever gets that name later would see the block."""
+        names = [one.name for one in await (await self._desk.open_store()).people.list()]
+        if person not in names:
+            raise InvalidEdit(f"Nobody is called {person!r}: {did_you_mean(person, names)}")
 
     async def undo(self, request: Request) -> Response:
         """Take back the newest change."""

@@ -71,6 +71,8 @@ class FactPages:
     async def add_instruction(self, request: Request) -> Response:
         """Add a standing instruction, which no fold loses."""
         whose, form, store = await self._of(request)
+        if not form.get("text", "").strip():
+            raise InvalidEdit("The instruction is empty: say what to do from now on.")
         await store.instructions.add(whose.person, form.get("text", ""), pinned=True)
         return see_other(whose.place("/memory/facts"))
 
@@ -95,6 +97,8 @@ class FactPages:
     async def keep(self, request: Request) -> Response:
         """Keep a note."""
         whose, form, _ = await self._of(request)
+        if not form.get("text", "").strip():
+            raise InvalidEdit("The note is empty: say what to keep.")
         await whose.memory.insert_archival(whose.agent_id, form.get("text", ""))
         return see_other(whose.place("/memory/archive"))
 
