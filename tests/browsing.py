@@ -106,6 +106,11 @@ class Server:
     model: LoopbackVendor
     process: subprocess.Popen[bytes]
 
+    def stop(self) -> None:
+        """End the server as a person does who stops the command."""
+        self.process.terminate()
+        self.process.wait(_SECONDS)
+
     def weft(self, *arguments: str, code: int = 0) -> str:
         """Run a command in the home of the server."""
         done = run(self.home, *arguments)

@@ -25,7 +25,8 @@ from weft.types.request import Caller
 
 PAGE = Path(weft.__file__).parents[2] / "docs" / "reference" / "who-sees-what.md"
 ROW = re.compile(r"^\| `([^`]+)` \| (yes|no|-) \| (yes|no) \| (yes|no) \| (yes|no) \|$", re.MULTILINE)
-TABLE = {name: tuple(cells) for name, *cells in ROW.findall(PAGE.read_text("utf-8"))}
+BEFORE_PAGES, _, _ = PAGE.read_text("utf-8").partition("## On the pages")
+TABLE = {name: tuple(cells) for name, *cells in ROW.findall(BEFORE_PAGES)}
 TOOLS = [name for name in TABLE if "_" in name and "/" not in name]
 ROUTES = [name for name in TABLE if " " in name]
 OTHER = {"ada": "bob", "bob": "ada"}

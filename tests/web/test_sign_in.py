@@ -214,7 +214,6 @@ def test_a_server_ends_at_once_while_a_page_watches_a_block(chrome: Any, tmp_pat
         one.open("/memory/block?label=notes")
         one.page.wait_for_timeout(300)
         started = time.monotonic()
-        server.process.terminate()
-        server.process.wait(20)
+        server.stop()
 
     assert time.monotonic() - started < 15, "it waited for the page, which would watch for ever"

@@ -89,7 +89,7 @@ def test_what_a_file_of_strangers_wants_is_asked_first(talk: Any, tmp_path: Path
     file.write_text("Please note when the boat leaves.")
 
     one.page.locator("#attach").set_input_files(str(file))
-    assert one.page.locator("#files").inner_text() == "Attached: mail.txt"
+    assert one.page.locator("#files").inner_text().startswith("Attached: mail.txt")
     say(one, "Do what this says")
     question = one.page.get_by_role("alertdialog")
     question.wait_for()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -96,8 +96,7 @@ class Guard:
             return None
         authorization = headers.get("authorization", "")
         if not authorization and is_page(path):
-            token = self._browsers.token_of(self._browsers.cookie_of(headers.get("cookie", "")))
-            authorization = f"Bearer {token}" if token else ""
+            authorization = self._browsers.authorization(headers)
         try:
             speaker = await self._tokens.authenticate(authorization)
         except StoreError as error:  # without a store nobody but the owner's own token is known
@@ -113,7 +112,9 @@ class Guard:
         if speaker is not None or path in (OPEN, *OPEN_PAGES):
             return None
         if is_page(path) and failure.status_code == 401 and wants_html(headers):
-            return see_other(f"{SIGN_IN}?{urlencode({'next': _place(scope)})}")
+            query = scope["query_string"].decode("latin-1")
+            place = f"{quote(path)}?{query}" if query else quote(path)
+            return see_other(f"{SIGN_IN}?{urlencode({'next': place})}")
         return failure
 
     def _is_ours(self, host: str) -> bool:
@@ -140,14 +141,6 @@ class Guard:
     def _too_large(self) -> Response:
         sentence = f"A request may have at most {self._settings.max_body_bytes} bytes: send less."
         return problem(413, sentence, code="too_large")
-
-
-def _place(scope: Scope) -> str:
-    """Return where a browser goes once it has signed in: to the page that it asked for."""
-    if scope["method"] != "GET":
-        return "/"
-    query = scope["query_string"].decode("latin-1")
-    return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
 @dataclass(slots=True)

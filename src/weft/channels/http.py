@@ -93,7 +93,7 @@ def make_app(
     tokens, browsers = Tokens(assistant, token), browsers or Browsers(settings.port)
     app.add_middleware(Guard, settings=settings, tokens=tokens, metrics=metrics, browsers=browsers)
     routes = app.state.routes = _Routes(assistant, metrics)
-    desk = app.state.desk = Desk(assistant, browsers, pages)
+    desk = app.state.desk = Desk(assistant, browsers, pages, tokens)
     add_pages(app.router, desk, tokens, routes)
     app.add_exception_handler(HTTPException, refusals(desk, on_refusal))
     app.router.route_class = limited(settings)
@@ -175,8 +175,8 @@ class HttpServer:
             stopping = asyncio.create_task(stopped.wait())
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
-            app.state.desk.stopping.set()
             server.should_exit = True
+            app.state.desk.closing.set()
             await asyncio.wait({serving}, timeout=seconds)
             app.state.routes.end_turns()
             await serving

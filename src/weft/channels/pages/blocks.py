@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -14,19 +15,25 @@ from starlette.responses import Response
 from weft.channels.pages.desk import Desk, Work, number_of
 from weft.channels.pages.places import see_other
 from weft.channels.pages.talking import encoded
-from weft.channels.problems import NotFound
+from weft.channels.problems import NotFound, Refused
 from weft.channels.sse import EventStream
-from weft.errors import InvalidEdit, StoreError
+from weft.errors import InvalidEdit, PermissionDenied, did_you_mean
 from weft.gateway.waiting import pause
 from weft.memory.document import Document
 from weft.memory.edits import BlockEdit, Verb
 from weft.memory.store import MemoryStore
 from weft.types.memory import BlockInfo, BlockType, Permission
-from weft.types.person import agent_of, person_of
+from weft.types.person import ASSISTANT, agent_of, person_of
 from weft.types.schema import make_schema
 
 _PAGE = 100
 _LOOK_SECONDS = 1.0
+_MOST_LIVE = 40
+"""The windows of one person that are told of changes at once. Each looks at its block every second."""
+_TOO_MANY = (
+    "Too many of your windows show blocks: close some. This one shows changes when it is loaded again."
+)
+_OWNER_SHARES = "Only the owner may share a block, as it then stands in what another person's model reads."
 KINDS = ("text", "map", "list", "log", "composite")
 
 
@@ -40,15 +47,19 @@ class Whose:
 
     def address(self, label: str, **more: str) -> str:
         """Return the address of the page of a block."""
-        person = {} if self.agent_id == "weft" else {"person": self.person}
-        return f"/memory/block?{urlencode({'label': label, **person, **more})}"
+        return self.place("/memory/block", label=label, **more)
+
+    def place(self, path: str, **more: str) -> str:
+        """Return the address of a page about this person."""
+        values = more if self.agent_id == ASSISTANT else {**more, "person": self.person}
+        return f"{path}?{urlencode(values)}" if values else path
 
 
 class BlockPages:
     """The pages of blocks. A person sees and edits their own; the owner may open anybody's."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        self._desk, self._live = desk, Counter[str]()
 
     def all(self) -> list[tuple[str, str, Work]]:
         one = "/memory/block"
@@ -91,7 +102,10 @@ class BlockPages:
         """Make a block."""
         whose, form = await self.whose(request), await self._desk.form(request)
         label, fields = form.get("label", "").strip(), form.get("fields", "")
-        schema = make_schema(form.get("kind", "text"), [part for part in fields.split(",") if part.strip()])
+        kind, parts = form.get("kind", "text"), [part for part in fields.split(",") if part.strip()]
+        if kind in ("map", "composite") and not parts:
+            raise InvalidEdit(f"A {kind} needs its fields, or nothing can be written into it: name them.")
+        schema = make_schema(kind, parts)
         await whose.memory.create_block(
             whose.agent_id,
             label,
@@ -138,24 +152,30 @@ class BlockPages:
     async def live(self, request: Request) -> Response:
         """Tell a page that shows a block when it was changed, by whomever."""
         whose, label = await self.whose(request), request.query_params.get("label", "")
-        document, _ = await self._block(whose, label)
-        return EventStream(self._changes(whose, label, document.version), lambda _: b"")
+        await self._block(whose, label)
+        person = self._desk.speaker(request).person
+        if self._live[person] >= _MOST_LIVE:
+            raise Refused(429, _TOO_MANY, code="rate_limit_exceeded")
+        return EventStream(self._changes(request, whose, label), lambda _: b"")
 
-    async def _changes(self, whose: Whose, label: str, version: str) -> AsyncGenerator[bytes]:
-        yield encoded({"version": version})
-        while True:
-            await pause(self._desk.stopping, _LOOK_SECONDS)
-            if self._desk.stopping.is_set():
-                return
-            document = await whose.memory.get_block(whose.agent_id, label)
-            if document is None:
-                yield encoded({"deleted": True})
-                return
-            document.render()
-            if document.version != version:
-                version = document.version
-                text = document.text() if document.schema.kind == "text" else None
-                yield encoded({"version": version, "text": text})
+    async def _changes(self, request: Request, whose: Whose, label: str) -> AsyncGenerator[bytes]:
+        """Yield the text of a block, and each new one, while whoever looks may see it."""
+        person, version = self._desk.speaker(request).person, ""
+        self._live[person] += 1
+        try:
+            while not self._desk.closing.is_set() and await self._desk.is_still_there(request):
+                document = await whose.memory.get_block(whose.agent_id, label)
+                if document is None:
+                    yield encoded({"deleted": True})
+                    return
+                document.render()
+                if document.version != version:
+                    version = document.version
+                    text = document.text() if document.schema.kind == "text" else None
+                    yield encoded({"version": version, "text": text})
+                await pause(self._desk.closing, _LOOK_SECONDS)
+        finally:
+            self._live[person] -= 1
 
     async def write(self, request: Request) -> Response:
         """Write the whole text of a block, as a change of the version that the page showed."""
@@ -214,17 +234,26 @@ class BlockPages:
             raise InvalidEdit("Say with whom: a person's name, as the page of people shows it.")
         if form.get("end"):
             await whose.memory.unshare_block(whose.agent_id, label, form["end"], is_system=True)
+        elif not self._desk.speaker(request).is_owner:
+            raise PermissionDenied(_OWNER_SHARES)  # it would stand in the other person's context
         else:
+            await self._check_known(person)
             right = _choice(Permission, form.get("permission", ""))
             await whose.memory.share_block(whose.agent_id, label, agent_of(person), right, is_system=True)
         return see_other(whose.address(label))
+
+    async def _check_known(self, person: str) -> None:
+        """Check that a person exists: whoever gets that name later would see the block."""
+        names = [one.name for one in await (await self._desk.open_store()).people.list()]
+        if person not in names:
+            raise InvalidEdit(f"Nobody is called {person!r}: {did_you_mean(person, names)}")
 
     async def undo(self, request: Request) -> Response:
         """Take back the newest change."""
         whose, form = await self.whose(request), await self._desk.form(request)
         label = form.get("label", "")
         if not await whose.memory.undo_block(whose.agent_id, label, is_system=True):
-            raise StoreError(f"There is nothing to take back in the block {label!r}.")
+            raise InvalidEdit(f"There is nothing to take back in the block {label!r}.")
         return see_other(whose.address(label))
 
     async def redo(self, request: Request) -> Response:
@@ -232,14 +261,14 @@ class BlockPages:
         whose, form = await self.whose(request), await self._desk.form(request)
         label = form.get("label", "")
         if not await whose.memory.redo_block(whose.agent_id, label, is_system=True):
-            raise StoreError(f"There is nothing to bring back in the block {label!r}.")
+            raise InvalidEdit(f"There is nothing to bring back in the block {label!r}.")
         return see_other(whose.address(label))
 
     async def delete(self, request: Request) -> Response:
         """Delete a block with its history."""
         whose, form = await self.whose(request), await self._desk.form(request)
         await whose.memory.delete_block(whose.agent_id, form.get("label", ""), is_system=True)
-        return see_other("/memory")
+        return see_other(whose.place("/memory"))
 
     async def whose(self, request: Request) -> Whose:
         """Return whose memory a page shows: the speaker's own, or for the owner that of `person`."""

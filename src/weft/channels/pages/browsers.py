@@ -9,7 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 
 from weft.channels.bind import is_same
 
@@ -46,11 +48,13 @@ class Browsers:
 
     def cookie_of(self, header: str) -> str:
         """Return our cookie in a header `Cookie`; empty if there is none."""
-        try:
-            cookies = SimpleCookie(header)
-        except CookieError:
-            return ""
-        return cookies[self.cookie_name].value if self.cookie_name in cookies else ""
+        # Not `SimpleCookie`: it reads nothing at all if a cookie of another port has a character too many.
+        return cookie_parser(header).get(self.cookie_name, "")
+
+    def authorization(self, headers: Headers) -> str:
+        """Return what a browser's cookie stands for: the header with the token that it signed in with."""
+        token = self.token_of(self.cookie_of(headers.get("cookie", "")))
+        return f"Bearer {token}" if token else ""
 
     def token_of(self, cookie: str) -> str:
         """Return the token with which a browser signed in; empty if it did not, or long ago."""

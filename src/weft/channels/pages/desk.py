@@ -6,18 +6,20 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from weft.channels.pages.browsers import Browsers
+from weft.channels.pages.places import local_path
 from weft.channels.problems import NotFound, Refused, placed
-from weft.channels.speaker import Speaker, is_own, speaker_of
+from weft.channels.speaker import Speaker, Tokens, is_own, speaker_of
 from weft.errors import WeftError
 from weft.gateway.assistant import Assistant
 from weft.memory.base import Store
@@ -38,6 +40,8 @@ _HEADERS = {
     "cache-control": "no-store",
 }
 _ONLY_READS = "`weft inspect` only reads. To change anything, run `weft serve` and open its page."
+_TYPED = ("text", "value", "description", "title")
+"""The fields of forms into which people type more than a word."""
 _NO_PROOF = "This form was not sent from a page of this server, or the page is old: load it again."
 
 
@@ -60,11 +64,13 @@ DEFAULT_PAGES = PageSettings()
 
 
 class Desk:
-    """What the pages have in common. When the server stops it sets `stopping`, which ends streams."""
+    """What the pages have in common. When the server stops it sets `closing`, which ends streams."""
 
-    def __init__(self, assistant: Assistant, browsers: Browsers, settings: PageSettings) -> None:
+    def __init__(
+        self, assistant: Assistant, browsers: Browsers, settings: PageSettings, tokens: Tokens
+    ) -> None:
         self.assistant, self.browsers, self.settings = assistant, browsers, settings
-        self.stopping = asyncio.Event()
+        self._tokens, self.closing = tokens, asyncio.Event()
 
     def route(self, work: Work) -> Work:
         """Return a route whose errors are pages. One that changes something needs the proof of its form."""
@@ -107,7 +113,26 @@ class Desk:
             status, sentence = placed(error)[0], str(error)
         if request.headers.get(PROOF_HEADER):  # a script asks: it shows the sentence in its place
             return Response(sentence, status, media_type="text/plain; charset=utf-8")
-        return await self.html(request, "problem", status=status, title="Problem", sentence=sentence)
+        written = await self._written(request)
+        back = urlsplit(request.headers.get("referer", ""))
+        place = f"{back.path}?{back.query}" if back.query else back.path
+        return await self.html(
+            request,
+            "problem",
+            status=status,
+            title="Problem",
+            sentence=sentence,
+            back=local_path(place) if back.netloc == request.url.netloc else "",
+            written=written,
+        )
+
+    async def _written(self, request: Request) -> list[str]:
+        """Return what a person typed into a form that is refused, so that nobody has to type it again."""
+        if request.method != "POST":
+            return []
+        with suppress(HTTPException):
+            return [value for name, value in await self.fields(request) if name in _TYPED and value.strip()]
+        return []
 
     async def form(self, request: Request) -> dict[str, str]:
         """Return the fields of a form; of those with one name, the last."""
@@ -133,6 +158,12 @@ class Desk:
             raise Refused(403, _ONLY_READS, code="read_only")
 
     # --- who looks, and what they may see
+
+    async def is_still_there(self, request: Request) -> bool:
+        """Return whether who began to look still may: signed in, with a token that was not revoked."""
+        headers = request.headers
+        authorization = headers.get("authorization", "") or self.browsers.authorization(headers)
+        return await self._tokens.authenticate(authorization) == speaker_of(request)
 
     async def store(self) -> Store | None:
         """Return the store, if there is anything in it yet."""

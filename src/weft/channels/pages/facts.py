@@ -58,25 +58,27 @@ class FactPages:
         if not key or not value:
             raise InvalidEdit("A fact has a name and a value: fill in both.")
         await store.facts.set(whose.person, key, value)
-        return see_other("/memory/facts" + self._person(whose))
+        return see_other(whose.place("/memory/facts"))
 
     async def forget(self, request: Request) -> Response:
         """Forget a fact."""
         whose, form, store = await self._of(request)
         await store.facts.delete(whose.person, form.get("key", ""))
-        return see_other("/memory/facts" + self._person(whose))
+        return see_other(whose.place("/memory/facts"))
 
     async def add_instruction(self, request: Request) -> Response:
         """Add a standing instruction, which no fold loses."""
         whose, form, store = await self._of(request)
+        if not form.get("text", "").strip():
+            raise InvalidEdit("The instruction is empty: say what to do from now on.")
         await store.instructions.add(whose.person, form.get("text", ""), pinned=True)
-        return see_other("/memory/facts" + self._person(whose))
+        return see_other(whose.place("/memory/facts"))
 
     async def remove_instruction(self, request: Request) -> Response:
         """Remove a standing instruction."""
         whose, form, store = await self._of(request)
         await store.instructions.remove(whose.person, form.get("id", ""))
-        return see_other("/memory/facts" + self._person(whose))
+        return see_other(whose.place("/memory/facts"))
 
     async def archive(self, request: Request) -> Response:
         """List notes, the newest first, or those that match a search."""
@@ -93,18 +95,17 @@ class FactPages:
     async def keep(self, request: Request) -> Response:
         """Keep a note."""
         whose, form, _ = await self._of(request)
+        if not form.get("text", "").strip():
+            raise InvalidEdit("The note is empty: say what to keep.")
         await whose.memory.insert_archival(whose.agent_id, form.get("text", ""))
-        return see_other("/memory/archive" + self._person(whose))
+        return see_other(whose.place("/memory/archive"))
 
     async def delete_note(self, request: Request) -> Response:
         """Take a note of this person out of the archive."""
         whose, form, _ = await self._of(request)
         if not await whose.memory.delete_archival(form.get("id", ""), agent_id=whose.agent_id):
             raise NotFound("There is no such note.", code="note_not_found")
-        return see_other("/memory/archive" + self._person(whose))
+        return see_other(whose.place("/memory/archive"))
 
     async def _of(self, request: Request) -> tuple[Whose, dict[str, str], Store]:
         return await self._whose(request), await self._desk.form(request), await self._desk.open_store()
-
-    def _person(self, whose: Whose) -> str:
-        return "" if whose.agent_id == "weft" else f"?person={whose.person}"

@@ -30,7 +30,7 @@ _NEW = "a conversation that only a preview has"
 
 
 class RecipePages:
-    """The pages of recipes. Everybody may look, with their own memory; the owner may save."""
+    """The pages of recipes. Everybody may look at Weft's, with their own memory; the owner may save more."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -46,7 +46,7 @@ class RecipePages:
 
     async def list(self, request: Request) -> Response:
         """List the recipes that come with Weft, and those that were saved here."""
-        own = await asyncio.to_thread(self._own)
+        own = await self._own(request)
         return await self._desk.html(
             request,
             "recipes",
@@ -60,7 +60,7 @@ class RecipePages:
     async def show(self, request: Request) -> Response:
         """Show a recipe with its layers, which can be moved, switched off and limited."""
         name = request.query_params.get("name", "weft")
-        recipe, text = await self._load(name)
+        recipe, text = await self._load(request, name)
         return await self._desk.html(
             request,
             "recipe",
@@ -78,7 +78,7 @@ class RecipePages:
     async def preview(self, request: Request) -> Response:
         """Build the context of a sample message with a draft. Nothing is saved, and no model is asked."""
         form = await self._desk.form(request)
-        base, _ = await self._load(form.get("base", ""))
+        base, _ = await self._load(request, form.get("base", ""))
         async with _draft(base, form) as path:
             context = await self._build(request, str(path), form.get("message", ""))
         return await self._built(request, context)
@@ -88,7 +88,7 @@ class RecipePages:
         if not self._desk.speaker(request).is_owner:
             raise PermissionDenied(_OWNER_ONLY)
         form = await self._desk.form(request)
-        base, _ = await self._load(form.get("base", ""))
+        base, _ = await self._load(request, form.get("base", ""))
         name = check_name(form.get("name", "").strip(), packaged())
         text = draft_text(base, form, name=name)
         if self._desk.settings.recipes is None:
@@ -101,8 +101,8 @@ class RecipePages:
         query = request.query_params
         message = query.get("text", "").strip() or SAMPLE
         names = [query.get("a", "weft"), query.get("b", "omega")]
-        built = [await self._build(request, await self._place(name), message) for name in names]
-        own = await asyncio.to_thread(self._own)
+        built = [await self._build(request, await self._place(request, name), message) for name in names]
+        own = await self._own(request)
         receipts = [context.receipt for context in built if context.receipt]
         return await self._desk.html(
             request,
@@ -138,24 +138,24 @@ class RecipePages:
         asked = TurnRequest(text=message.strip() or SAMPLE, caller=caller, recipe=recipe, session=_NEW)
         return await self._desk.assistant.preview(asked)
 
-    def _own(self) -> Mapping[str, Path]:
-        """Return the recipes that were saved here, by their names."""
+    async def _own(self, request: Request) -> Mapping[str, Path]:
+        """Return the recipes that were saved here, by their names. They are the owner's: some name files."""
         folder = self._desk.settings.recipes
-        if folder is None or not folder.is_dir():
+        if folder is None or not self._desk.speaker(request).is_owner:
             return {}
-        return {path.stem: path for path in sorted(folder.glob("*.toml")) if path.is_file()}
+        return await asyncio.to_thread(_saved, folder)
 
-    async def _place(self, name: str) -> str:
+    async def _place(self, request: Request, name: str) -> str:
         """Return what loads a recipe: its name, or the path of its file."""
         if name in packaged():
             return name
-        own = await asyncio.to_thread(self._own)
+        own = await self._own(request)
         if name not in own:
             raise ConfigError(f"There is no recipe {name!r}: {did_you_mean(name, (*packaged(), *own))}")
         return str(own[name])
 
-    async def _load(self, name: str) -> tuple[Recipe, str]:
-        place = await self._place(name)
+    async def _load(self, request: Request, name: str) -> tuple[Recipe, str]:
+        place = await self._place(request, name)
         if name in packaged():
             return Recipe.load(name), packaged_text(name)
         return await asyncio.to_thread(lambda: (Recipe.load(place), read_recipe_text(Path(place))))
@@ -175,6 +175,10 @@ def _request(provider: str, context: Context) -> str:
     """Write what a vendor would get, as JSON."""
     payload = to_wire(provider, context, model=VENDORS[provider].default_model)
     return json.dumps(payload, ensure_ascii=False, indent=2)
+
+
+def _saved(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(folder.glob("*.toml")) if path.is_file()}
 
 
 def _save(path: Path, text: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -47,6 +49,7 @@ class SearchPages:
             hits=[(hit, explained(hit)) for hit in hits],
             marked=lambda text: marked(text, pattern),
             person_of=person_of,
+            block_address=partial(_block_address, (await self._desk.caller(request)).agent_id),
         )
 
     async def _find(
@@ -66,3 +69,9 @@ class SearchPages:
         )
         query = SearchQuery(text=values["q"], sources=sources, limit=_HITS, around=_AROUND)
         return await store.search(query, replace(scope, only=only))
+
+
+def _block_address(agent_id: str, hit: MemorySearchResult) -> str:
+    """Return the page of a block, of one's own or of somebody who shares it."""
+    owner = {"owner": hit.owner} if hit.owner and hit.owner != agent_id else {}
+    return f"/memory/block?{urlencode({'label': hit.label, **owner})}"

@@ -14,6 +14,7 @@ from weft.channels.speaker import Tokens
 from weft.web.page import STATIC
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_FILES = frozenset(path.name for path in STATIC.iterdir())
 _WRONG = "This is not a token of this server. `weft token add` makes one."
 _USED = "This link was used already, or is too old: get a new one, or sign in with a token."
 
@@ -62,9 +63,8 @@ class SigningIn:
     async def file(self, request: Request) -> Response:
         """Send a style, a script or a picture of ours."""
         name = request.path_params["name"]
-        kind = _KINDS.get(PurePosixPath(name).suffix)
-        path = STATIC / PurePosixPath(name).name
-        if kind is None or not path.is_file():
+        kind, path = _KINDS.get(PurePosixPath(name).suffix), STATIC / name
+        if kind is None or name not in _FILES:
             raise NotFound("There is no such file.", code="not_found")
         # The address has a hash of the file in it, so a browser may keep it for good.
         headers = {

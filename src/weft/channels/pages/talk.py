@@ -22,12 +22,13 @@ from weft.channels.sse import EventStream
 from weft.errors import EmptyMessage
 from weft.memory.base import Store
 from weft.providers.base import collected
+from weft.types.escape import sendable
 from weft.types.message import Message
 from weft.types.request import TurnRequest
 from weft.types.session import IMPORTED, Session, TurnInfo
 from weft.web.markdown import drawn
 
-_EXCHANGES, _SIDEBAR, _MOST_FILES = 30, 30, 20
+_EXCHANGES, _SIDEBAR, _MOST_FILES, _MOST_NAME = 30, 30, 20, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +96,8 @@ class TalkPages:
     async def rename(self, request: Request) -> Response:
         """Give a conversation a title."""
         store, session = await self._desk.session(request, request.path_params["session_id"])
-        await store.sessions.rename(session.id, (await self._desk.form(request)).get("title", "").strip())
+        title = (await self._desk.form(request)).get("title", "").strip()
+        await store.sessions.rename(session.id, title[:_MOST_NAME])
         return see_other(f"/talk/{session.id}")
 
     async def delete(self, request: Request) -> Response:
@@ -107,6 +109,8 @@ class TalkPages:
     def _asked(self, request: Request, text: str, session: str) -> TurnRequest:
         if not text.strip():
             raise EmptyMessage
+        if len(session) > _MOST_NAME:
+            raise Refused(400, "session: this is no name of a conversation.", code="invalid_value")
         caller = self._desk.speaker(request).caller()
         asked = TurnRequest(text=text, session=session or uuid4().hex, caller=caller)
         return replace(asked, commands=True)
@@ -151,7 +155,7 @@ def _text(body: dict[str, Any], name: str) -> str:
     value = body.get(name, "")
     if not isinstance(value, str):
         raise Refused(400, f"{name}: this must be a text.", code="invalid_value", param=name)
-    return value
+    return sendable(value)[0]
 
 
 def _files(body: dict[str, Any], max_bytes: int) -> list[Attachment]:
@@ -167,4 +171,6 @@ def _files(body: dict[str, Any], max_bytes: int) -> list[Attachment]:
         data = [(_text(one, "name"), b64decode(_text(one, "data"), validate=True)) for one in rows]
     except NoBase64:
         raise Refused(400, "A file must come as base64.", code="invalid_value", param="files") from None
-    return [attachment_of(name or "file", content, max_bytes=max_bytes) for name, content in data]
+    return [
+        attachment_of(name[-_MOST_NAME:] or "file", content, max_bytes=max_bytes) for name, content in data
+    ]

@@ -61,7 +61,7 @@ class TaskPages:
             channel="terminal" if is_owner else "",
             conversation="chat" if is_owner else "",
         )
-        return see_other("/tasks")
+        return see_other(whose.place("/tasks"))
 
     async def change(self, request: Request) -> Response:
         """Change the text, the time or the repetition of a task."""
@@ -74,13 +74,13 @@ class TaskPages:
             due=_time(form.get("due", "")),
             repeat=form.get("repeat") or None,
         )
-        return see_other("/tasks")
+        return see_other(whose.place("/tasks"))
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a task."""
         whose, form = await self._whose(request), await self._desk.form(request)
         await (await self._desk.open_store()).tasks.cancel(whose.person, form.get("id", ""))
-        return see_other("/tasks")
+        return see_other(whose.place("/tasks"))
 
 
 def _time(text: str) -> datetime | None:

@@ -32,7 +32,7 @@ class TurnPages:
     def all(self) -> list[tuple[str, str, Work]]:
         return [
             ("/turns/{turn_id}", "GET", self.show),
-            ("/turns/{turn_id}/items/{at:int}", "GET", self.item),
+            ("/turns/{turn_id}/items/{at}", "GET", self.item),
             ("/turns/{turn_id}/request", "GET", self.request),
             ("/turns/{turn_id}/diff", "GET", self.diff),
             ("/turns/{turn_id}/why", "GET", self.why),
@@ -63,9 +63,10 @@ class TurnPages:
     async def item(self, request: Request) -> Response:
         """Show the exact text of one item, as a part of the page or as a page of its own."""
         store, session, info = await self._desk.turn(request, request.path_params["turn_id"])
-        turn, at = await view(store, info), request.path_params["at"]
+        turn, number = await view(store, info), request.path_params["at"]
         items = turn.receipt.items if turn.receipt else ()
-        if not 0 <= at < len(items):
+        at = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else len(items)
+        if at >= len(items):
             raise NotFound("This turn has no such item.", code="item_not_found")
         texts = await item_texts(store, turn, items[at])
         part = "item_texts" if request.query_params.get("part") else "item"

@@ -60,7 +60,7 @@
     }
     take(event) {
       const shows = {
-        started: () => {},
+        started: () => this.started(event),
         reading: () => (this.waiting.textContent = `reading ${event.done} of ${event.total} tokens`),
         text: () => {
           this.waiting.hidden = true;
@@ -90,8 +90,15 @@
       card.setAttribute("aria-label", "The assistant asks for your consent");
       card.append(make("pre", "text", event.text));
       const answer = (agrees) => async () => {
-        card.append(make("p", "dim", agrees ? "You agreed." : "You refused."));
-        await weft.send("/talk/answer", { id: event.id, agrees });
+        card.querySelectorAll("button").forEach((one) => (one.disabled = true));
+        const words = agrees ? "You agreed." : "You refused.";
+        let taken = false;
+        try {
+          taken = (await (await weft.send("/talk/answer", { id: event.id, agrees })).json()).taken;
+        } catch (error) {
+          return card.append(make("p", "alert", error.message));
+        }
+        card.append(make("p", "dim", taken ? words : "This question was no longer waiting for an answer."));
       };
       const yes = button("Agree", "", answer(true));
       card.append(yes, " ", button("Refuse", "danger", answer(false)));
@@ -107,23 +114,33 @@
         words.replaceChildren(...new DOMParser().parseFromString(event.html, "text/html").body.childNodes);
       }
       if (event.notice) add(make("p", "notice", event.notice));
+      this.seen(event.turn);
+      this.goOnIn(event.session);
+    }
+    // The conversation is known from the start: one that fails or is stopped goes on in the same place.
+    started(event) {
+      this.turn = event.turn;
+      this.goOnIn(event.session);
+    }
+    goOnIn(session) {
+      if (!session || log.dataset.session === session) return;
+      log.dataset.session = form.elements.session.value = session;
+      history.replaceState(null, "", `/talk/${session}`);
+    }
+    seen(turn) {
+      if (!turn) return;
       const seen = make("p", "seen");
-      if (event.turn) {
-        const link = make("a", "", "What did it see?");
-        link.href = `/turns/${event.turn}`;
-        seen.append(link);
-        add(seen);
-      }
-      if (event.session && log.dataset.session !== event.session) {
-        log.dataset.session = form.elements.session.value = event.session;
-        history.replaceState(null, "", `/talk/${event.session}`);
-      }
+      const link = make("a", "", "What did it see?");
+      link.href = `/turns/${turn}`;
+      seen.append(link);
+      add(seen);
     }
     fail(sentence) {
       this.waiting.remove();
       const problem = make("p", "alert", sentence);
       problem.setAttribute("role", "alert");
       add(problem);
+      this.seen(this.turn);
     }
   }
 
@@ -138,7 +155,7 @@
   const say = async (words) => {
     const sent = files;
     files = [];
-    names.textContent = "";
+    showFiles();
     const [article, place] = said("You", "user");
     place.textContent = words + sent.map((file) => `\n[${file.name}]`).join("");
     add(article);
@@ -168,7 +185,14 @@
         for (const event of events) answer.take(JSON.parse(event.slice(6)));
       }
     } catch (error) {
-      answer.fail(error.name === "AbortError" ? "Stopped." : error.message);
+      if (error.name === "AbortError") answer.fail("Stopped.");
+      else if (answer.turn) answer.fail(`The answer broke off: ${error.message}. Load the page again to see what was kept.`);
+      else {
+        answer.fail(`Your message was not sent: ${error.message}`);
+        if (!text.value) text.value = words;
+        files = [...sent, ...files];
+        showFiles();
+      }
     } finally {
       running = null;
       stop.hidden = true;
@@ -190,10 +214,14 @@
     }
   });
   stop.addEventListener("click", () => running?.abort());
+  const showFiles = () => {
+    names.textContent = files.length ? `Attached: ${files.map((file) => file.name).join(", ")} ` : "";
+    if (files.length) names.append(button("Remove", "quiet", () => ((files = []), showFiles())));
+  };
   attach.addEventListener("change", () => {
     files = [...files, ...attach.files];
     attach.value = "";
-    names.textContent = files.length ? `Attached: ${files.map((file) => file.name).join(", ")}` : "";
+    showFiles();
   });
   document.querySelectorAll(".script-only").forEach((one) => one.classList.add("has-script"));
   if (!log.querySelector(".said")) text.focus();
