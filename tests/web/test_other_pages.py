@@ -153,7 +153,7 @@ def test_people_are_linked_and_each_has_their_own_memory(one: Window, server: Se
     page.get_by_label("Sender, as CHANNEL:ID").fill("http:bob")
     page.get_by_label("is", exact=True).fill("Bob")
     page.get_by_role("button", name="Link", exact=True).click()
-    assert re.match(r"Bob\d", page.locator(".rows > li", has_text="http:bob").first.inner_text())
+    assert re.match(r"Bob \d", page.locator(".rows > li", has_text="http:bob").first.inner_text())
     page.locator(".rows > li", has_text="http:bob").get_by_role("button", name="Unlink").click()
     assert "http:bob" in page.locator(".rows strong").all_inner_texts()
 
