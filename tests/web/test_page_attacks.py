@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,17 @@ from crossing import secret, world
 from page_browsers import HTML, Browser, browsers
 from weft.channels.pages import blocks
 from weft.channels.pages.browsers import Browsers
+from weft.web.marked import marked
 
 ODD = "小明 & a/b?c=d\n"
 
 
 async def live(browser: Browser, label: str = "notes") -> Any:
     return browser.client.stream("GET", "/memory/block/live", params={"label": label})
+
+
+def test_what_a_search_marks_is_escaped_too() -> None:
+    assert marked("<b>x</b>", re.compile("<b>")) == "<mark>&lt;b&gt;</mark>x&lt;/b&gt;"
 
 
 # --- cookies and links
@@ -270,3 +276,13 @@ async def test_what_an_own_recipe_shows_is_the_owners_alone(tmp_path: Path) -> N
 
     assert answers["ada"] == (400, 400, 400, 403)
     assert answers["owner"] == (200, 200, 200, 303)
+
+
+async def test_each_item_of_a_turn_has_the_mark_of_its_origin_beside_the_color() -> None:
+    """Who sees no colors reads the mark and the name."""
+    async with world() as lived, browsers(lived) as opened:
+        [turn] = lived.named("turn", "ada")
+        text = (await opened["ada"].client.get(f"/turns/{turn}")).text
+        marks = set(re.findall(r'origin-(\w+)"[^>]*><span aria-hidden="true">(.)</span> (\w+)</span>', text))
+
+    assert {("operator", "◆", "operator"), ("user", "●", "user")} <= marks

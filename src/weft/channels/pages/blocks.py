@@ -243,9 +243,9 @@ class BlockPages:
         return see_other(whose.address(label))
 
     async def _check_known(self, person: str) -> None:
-        """Check that a person exists: whoever gets that name later would see the block."""
+        """Check that a name is somebody's: who gets it later would see the block. A sender may yet write."""
         names = [one.name for one in await (await self._desk.open_store()).people.list()]
-        if person not in names:
+        if ":" not in person and person not in names:
             raise InvalidEdit(f"Nobody is called {person!r}: {did_you_mean(person, names)}")
 
     async def undo(self, request: Request) -> Response:
