@@ -30,6 +30,8 @@ ARGUMENTS = (
     "--disable-sync",
     "--no-first-run",
 )
+BROWSER = "true"
+"""What `weft` opens an address with: a program that does nothing."""
 _SECONDS = 20.0
 
 
@@ -134,7 +136,7 @@ def environment(home: Path) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("WEFT_") or "COV" in name
     }
-    return {**kept, "WEFT_HOME": str(home), "BROWSER": "true"}
+    return {**kept, "WEFT_HOME": str(home), "BROWSER": BROWSER}
 
 
 @contextmanager

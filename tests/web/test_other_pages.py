@@ -113,6 +113,11 @@ def test_hits_have_reasons_marks_and_the_conversation_around(one: Window) -> Non
     assert all("why: " in text for text in hits.all_inner_texts())
     assert "Answer 0" in hits.filter(has_text="pack for the").inner_text()
 
+    follow(page.get_by_role("link", name="message 1", exact=False).first)
+    said = page.locator(":target + article .words").inner_text()
+    assert said == "What should I pack for the boat to Porto?"
+    page.go_back()
+
     page.get_by_label("messages").uncheck()
     follow(page.get_by_role("button", name="Search"))
     assert "block notes" in hits.first.inner_text()

@@ -1,6 +1,7 @@
 """Signing in with a token, proofs of forms, and `weft inspect`, which only reads."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,7 @@ def test_inspect_opens_one_browser_with_its_link_and_takes_no_form(chrome: Any, 
     with window(chrome, inspected.address) as one, window(chrome, inspected.address) as other:
         one.open("/")
         one.page.get_by_role("heading", name="Sign in").wait_for()
+        assert httpx.head(link_of(inspected), headers=HTML).status_code == 403  # it is not used up by that
         one.page.goto(link_of(inspected))
         one.page.get_by_role("link", name="Hello from the owner").wait_for()
         other.page.goto(link_of(inspected))
@@ -206,8 +208,6 @@ def test_inspect_without_anything_stored_says_what_to_do(tmp_path: Path) -> None
 
 
 def test_a_server_ends_at_once_while_a_page_watches_a_block(chrome: Any, tmp_path: Path) -> None:
-    import time
-
     running = serving(tmp_path / "home")
     with running as server, window(chrome, server.address) as one:
         server.weft("memory", "edit", "notes", "Something")
@@ -217,3 +217,26 @@ def test_a_server_ends_at_once_while_a_page_watches_a_block(chrome: Any, tmp_pat
         server.stop()
 
     assert time.monotonic() - started < 15, "it waited for the page, which would watch for ever"
+
+
+def test_the_link_of_inspect_is_in_no_list_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, noted = tmp_path / "home", tmp_path / "called with"
+    script = tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\necho "$1" > "{noted}"\ncp "${{1#file://}}" "{tmp_path}/page.html"\n')
+    script.chmod(0o700)
+    with serving(home) as server:
+        server.weft("memory", "edit", "notes", "Something")
+    monkeypatch.setattr("browsing.BROWSER", str(script))
+
+    with serving(home, command=("inspect",)) as running:
+        link = link_of(running)
+        for _ in range(100):
+            if (tmp_path / "page.html").exists() and "http" in (tmp_path / "page.html").read_text():
+                break
+            time.sleep(0.05)
+
+    assert "key=" not in noted.read_text()
+    assert link in (tmp_path / "page.html").read_text()
+    assert not (home / "inspect.html").exists()

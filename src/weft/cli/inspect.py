@@ -7,12 +7,14 @@ import secrets
 import signal
 import webbrowser
 from dataclasses import replace
+from html import escape
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
 
 import typer
 
-from weft.cli.options import run, settings
+from weft.cli.options import run, settings, write
 from weft.compose import connect_to_preview, page_settings
 from weft.config import Config
 from weft.errors import ConfigError
@@ -51,9 +53,10 @@ async def _serve(config: Config, host: str, port: int, *, opens: bool) -> None:
     def announce(url: str, browsers: Browsers) -> None:
         link = f"{url}/enter?{urlencode({'key': browsers.make_link(token)})}"
         typer.echo(f"weft: the pages are at {url}; this link opens them once:\n{printable(link)}", err=True)
-        if opens and not webbrowser.open(link):
+        if opens and not webbrowser.open(_redirect(page, link).as_uri()):
             typer.echo("weft: no browser could be opened: copy the link into one", err=True)
 
+    page = config.paths.data_dir / "inspect.html"
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -64,4 +67,12 @@ async def _serve(config: Config, host: str, port: int, *, opens: bool) -> None:
         server = HttpServer(http, token, pages=pages, announce=announce)
         await server.run(assistant, stopped, lambda line: typer.echo(f"weft: {line}", err=True))
     finally:
+        page.unlink(missing_ok=True)
         await assistant.close()
+
+
+def _redirect(page: Path, link: str) -> Path:
+    """Write a file that leads a browser to a link. Other people see what a program is called with."""
+    page.unlink(missing_ok=True)
+    write(page, f'<meta http-equiv="refresh" content="0;url={escape(link)}"><title>Weft</title>')
+    return page.absolute()

@@ -270,6 +270,9 @@ class Turns(Protocol):
     ) -> Mapping[datetime, TurnInfo]:
         """Return the turns of these senders that ran at these times, where one did."""
 
+    async def number_at(self, session_id: str, message: int) -> int:
+        """Return the number of the turn in which a message was said, by the message's number; 0 for none."""
+
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         """Return a turn of a session by its number, if there is one."""
 

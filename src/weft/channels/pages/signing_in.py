@@ -55,7 +55,8 @@ class SigningIn:
 
     async def enter(self, request: Request) -> Response:
         """Sign in the browser that opens a one-time link."""
-        token = self._desk.browsers.take_link(request.query_params.get("key", ""))
+        is_opened = request.method == "GET"  # a program that only looks whether the address exists uses HEAD
+        token = self._desk.browsers.take_link(request.query_params.get("key", "")) if is_opened else ""
         if not token:
             return await self._page(request, "/", problem=_USED, status=403)
         return self._entered(request, token, request.query_params.get("next", "/"))

@@ -65,6 +65,8 @@ class TalkPages:
         """Show the newest exchanges of a conversation, or those before a turn."""
         store, session = await self._desk.session(request, request.path_params["session_id"])
         before = number_of(request, "before")
+        if message := number_of(request, "message"):
+            before = await store.turns.number_at(session.id, message) + _EXCHANGES // 2
         turns = list(reversed(await store.turns.page(session.id, limit=_EXCHANGES, before=before)))
         exchanges = await _exchanges(store, session, turns, is_newest=before is None)
         older = turns[0].number if turns and turns[0].number > 1 else 0

@@ -214,6 +214,10 @@ class SqliteTurns(Repository):
         infos = {turn_id: await self.number(turn_id) for _, turn_id in rows}
         return {stamps[at]: info for at, turn_id in rows if (info := infos[turn_id]) is not None}
 
+    async def number_at(self, session_id: str, message: int) -> int:
+        query = f"select count(*) {_ENDED} and first <= ?2"
+        return await self._value(int, query, session_id, message) or 0
+
     async def find_info(self, session_id: str, number: int) -> TurnInfo | None:
         infos = await self._infos(session_id, number - 1, 1) if number > 0 else ()
         return next(iter(infos), None)

@@ -5,7 +5,7 @@
   const log = document.getElementById("log");
   const sidebar = document.querySelector(".sidebar");
   if (window.matchMedia("(max-width: 48rem)").matches) sidebar.open = false;
-  log.lastElementChild.scrollIntoView();
+  if (!location.hash.startsWith("#message-")) log.lastElementChild.scrollIntoView();
   if (!form) return;
   const text = form.elements.text;
   const stop = document.getElementById("stop");
