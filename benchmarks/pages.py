@@ -112,14 +112,19 @@ def _first(pattern: str, text: str) -> str:
     return found[1]
 
 
-def measure(address: str, home: Path, rounds: int, progress: Progress) -> tuple[PageTimes, ...]:
+def measure(
+    address: str, home: Path, rounds: int, progress: Progress, *, paints: bool
+) -> tuple[PageTimes, ...]:
     """Open each page in turns, by a client and by a browser."""
     pages = places(address)
     server: dict[str, list[float]] = {name: [] for name in pages}
     paint: dict[str, list[float]] = {name: [] for name in pages}
     sizes: dict[str, int] = {}
     task = progress.add_task("looking", total=rounds)
-    with httpx.Client(base_url=address, headers=_HTML, timeout=60) as http, _browser(home) as page:
+    with (
+        httpx.Client(base_url=address, headers=_HTML, timeout=60) as http,
+        _browser(home, is_wanted=paints) as page,
+    ):
         for _ in range(rounds):
             for name, place in pages.items():
                 started = time.perf_counter()
@@ -142,10 +147,10 @@ def measure(address: str, home: Path, rounds: int, progress: Progress) -> tuple[
 
 
 @contextmanager
-def _browser(home: Path) -> Iterator[Any]:
+def _browser(home: Path, *, is_wanted: bool) -> Iterator[Any]:
     """Run a browser with one page, if there is one. Its files are in a folder that goes."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if path is None or find_spec("playwright") is None:
+    if not is_wanted or path is None or find_spec("playwright") is None:
         yield None
         return
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where it is installed
@@ -206,11 +211,12 @@ def main() -> None:
     parser.add_argument("--turns", type=at_least(110), default=5_000, help="turns of the conversation")
     parser.add_argument("--blocks", type=at_least(100), default=10_000, help="memory blocks")
     parser.add_argument("--rounds", type=at_least(2), default=15, help="how often each page is opened")
+    parser.add_argument("--no-browser", action="store_true", help="time the server alone")
     options = parser.parse_args()
     with workplace() as (folder, progress):
         asyncio.run(fill(folder, options.turns, options.blocks, progress))
         with _served(folder) as address:
-            pages = measure(address, folder, options.rounds, progress)
+            pages = measure(address, folder, options.rounds, progress, paints=not options.no_browser)
     report = _report(options.turns, options.blocks, pages)
     write_json(options.json, report)
     _show(report)

@@ -111,7 +111,9 @@ def test_the_server_is_timed_beside_a_bare_handler(tmp_path: Path) -> None:
 
 
 def test_pages_are_timed_beside_an_empty_one(tmp_path: Path) -> None:
-    report, printed = _report("pages", tmp_path, "--turns", "110", "--blocks", "100", "--rounds", "2")
+    sizes = ("--turns", "110", "--blocks", "100", "--rounds", "2")
+
+    report, printed = _report("pages", tmp_path, *sizes, "--no-browser")
 
     assert {page["name"] for page in report["pages"]} >= {"an empty page", "the newest turn", "over time"}
     assert all(page["server_ms"] > 0 for page in report["pages"])
