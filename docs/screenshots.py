@@ -48,7 +48,7 @@ def take(page: Page, address: str) -> None:
     page.get_by_role("link", name="What did it see?").nth(3).click()
     page.get_by_role("heading", name="What the model saw").wait_for()
     page.screenshot(path=PICTURES / "turn.png")
-    page.goto(f"{address}/memory/block?label=notes&person=http:sample")
+    page.goto(f"{address}/memory/block?label=notes&person=sample:ada")
     page.screenshot(path=PICTURES / "memory.png")
     page.goto(f"{address}/recipes/edit?name=weft")
     page.get_by_role("button", name="Look").click()

@@ -1,10 +1,12 @@
 """The chat in a real browser, against a real server."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import weft
@@ -159,7 +161,23 @@ def test_a_browser_without_scripts_can_talk_too(talk: Any) -> None:
     assert one.page.locator(".said.agent strong").inner_text() == "calm"
 
 
-def test_a_first_visit_offers_a_sample_that_goes_without_a_trace(talk: Any) -> None:
+def test_a_person_called_sample_keeps_their_memory_when_the_sample_goes(talk: Any) -> None:
+    server, one = talk("Hello.")
+    body = {"text": "Hi", "sender": "sample", "session": "own"}
+    httpx.post(f"{server.address}/api/turns", json=body).raise_for_status()
+    server.weft("memory", "append", "notes", "Mine.", "--agent", "weft/http:sample")
+
+    one.open("/")
+    proof = one.page.locator("meta[name=proof]").get_attribute("content")
+    for place in ("/sample", "/sample/remove"):
+        answer = one.page.request.post(f"{server.address}{place}", form={"proof": proof})
+        assert answer.ok
+
+    assert server.weft("memory", "show", "notes", "--agent", "weft/http:sample").strip() == "Mine."
+    assert len(json.loads(server.weft("sessions", "list", "--json"))) == 1
+
+
+def test_a_first_visit_offers_a_sample_that_can_be_removed(talk: Any) -> None:
     server, one = talk()
 
     follow(one.page.get_by_role("button", name="Explore a sample"))

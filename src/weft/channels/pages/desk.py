@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -27,7 +26,6 @@ from weft.types.request import Caller
 from weft.types.session import Session, TurnInfo
 from weft.web.page import POLICY, page
 
-_log = logging.getLogger(__name__)
 Work = Callable[[Request], Awaitable[Response]]
 PROOF = "proof"
 PROOF_HEADER = "x-weft-proof"
@@ -57,7 +55,6 @@ class PageSettings:
     recipes: Path | None = None
     check_health: Callable[[], Awaitable[Any]] | None = None
     max_attachment_bytes: int = 1_000_000
-    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 DEFAULT_PAGES = PageSettings()
@@ -214,7 +211,7 @@ async def read_json(request: Request) -> dict[str, Any]:
     return data
 
 
-def number_of(request: Request, name: str, *, default: int | None = None, least: int = 1) -> int | None:
-    """Return a number from the address of a page; the default if it is missing or none."""
+def number_of(request: Request, name: str, *, default: int | None = None) -> int | None:
+    """Return a number from 1 up from the address of a page; the default if it is missing or none."""
     text = request.query_params.get(name, "")
-    return max(int(text), least) if text.isascii() and text.isdigit() and len(text) < 12 else default
+    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 12 else default

@@ -90,16 +90,14 @@ def check_name(name: str, taken: Sequence[str]) -> str:
 
 def _layer(data: Mapping[str, Any], form: Mapping[str, str], at: int) -> dict[str, Any]:
     layer = dict(data)
-    if layer["source"] in _ENGINE_LAYERS and layer["source"] != "history":
-        return layer
+    if layer["source"] == "message":
+        return layer  # it has nothing to limit
     share = form.get(f"share-{at}", "").strip()
     if keep := form.get(f"keep-{at}", ""):
         layer["keep"] = keep
-    for name, value in (("max_tokens", _whole(form.get(f"max-{at}", ""), f"{layer['source']}: tokens")),):
-        if value is None:
-            layer.pop(name, None)
-        else:
-            layer[name] = value
+    layer.pop("max_tokens", None)
+    if (most := _whole(form.get(f"max-{at}", ""), f"{layer['source']}: tokens")) is not None:
+        layer["max_tokens"] = most
     try:
         number = float(share or 0)
     except ValueError:

@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from weft.channels.pages.desk import Desk, Work
 from weft.channels.pages.places import see_other
-from weft.channels.speaker import CHANNEL
 from weft.errors import PermissionDenied
 from weft.memory.base import Store
 from weft.providers.base import collected
@@ -18,7 +17,8 @@ from weft.types.person import agent_of
 from weft.types.reply import Reply
 from weft.types.request import Caller, TurnRequest
 
-SENDER = "sample"
+CHANNEL, SENDER = "sample", "ada"
+"""A channel of its own, over which nobody writes: no app's user can be this person."""
 PERSON = f"{CHANNEL}:{SENDER}"
 _TITLE = "Sample: Ada plans a trip"
 _TALK = (

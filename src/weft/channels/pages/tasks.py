@@ -11,6 +11,7 @@ from weft.channels.pages.blocks import BlockPages
 from weft.channels.pages.desk import Desk, Work
 from weft.channels.pages.places import see_other
 from weft.errors import InvalidEdit
+from weft.types.person import ASSISTANT
 
 REPEATS = ("once", "daily", "weekdays", "weekly", "monthly")
 
@@ -51,7 +52,7 @@ class TaskPages:
         if action == "action" and due is None:
             raise InvalidEdit("What the assistant is to do needs a time.")
         store = await self._desk.open_store()
-        is_owner = whose.agent_id == "weft"
+        is_owner = whose.agent_id == ASSISTANT
         await store.tasks.add(
             "terminal:owner" if is_owner else whose.person,
             text,
