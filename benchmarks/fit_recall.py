@@ -8,7 +8,7 @@ probability of the evidence is made as high as it goes. Needs numpy.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,13 +21,13 @@ import weft
 from recall import Talk, _embedder, _fill, read, split
 from timing import arguments, out, table, workplace, write_json
 from weft.recall.conversation_recall import line_query
-from weft.recall.line_rank import close_lines
+from weft.recall.line_rank import Features, close_lines
 from weft.recall.question import Question, read_question
 from weft.recall.weights import WEIGHTS
 from weft.store.base import Scope
-from weft.types.line import LineCandidates, LineQuery, LineSearch, RankedLine
+from weft.types.line import Line, LineCandidates, LineQuery, LineSearch, RankedLine
 
-NAMES = tuple(WEIGHTS)
+NAMES = Features._fields
 _FITTED_ON, _STRENGTH, _ADVERSARIAL, _STEPS = 200, 0.01, 0.3, 400
 
 
@@ -58,7 +58,7 @@ class _Recorder:
     def __init__(self, text: str, now: Any) -> None:
         self._text, self._now = text, now
         self._question = Question(words=())
-        self.lines: Sequence[tuple[Any, Mapping[str, float]]] = ()
+        self.lines: Sequence[tuple[Line, Features]] = ()
 
     def ask(self, speakers: Sequence[str]) -> LineQuery:
         self._question = read_question(self._text, speakers, self._now)
@@ -87,9 +87,7 @@ async def examples(folder: Path, talk: Talk, embedder: str | None) -> list[Examp
                 search = replace(search, embedder=store.meaning.embedder, vector=vector)
             await index.search(search, Scope(owner="app:owner"))
             ids = [names.get(f"{line.session_id}/{line.place}", "") for line, _ in recorder.lines]
-            features = np.array(
-                [[row[name] for name in NAMES] for _, row in recorder.lines] or [[0.0] * len(NAMES)]
-            )
+            features = np.array([list(row) for _, row in recorder.lines] or [[0.0] * len(NAMES)])
             gold = np.array([name in question.evidence for name in ids] or [False])
             made.append(Example(features, gold, ids or [""], question.evidence, question.category))
     return made

@@ -33,7 +33,7 @@ from weft.providers.base import describe
 
 app = typer.Typer(add_completion=False)
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS, _NEW_OBJECTS = 0.0005, 20_000
 _GRACE_SECONDS = 10.0
 """How long the rest may take to end after `gateway.stop_seconds`: clients take answers, the store closes."""
 
@@ -201,9 +201,11 @@ def spare_collector() -> None:
     """Take what is loaded by now out of the garbage collector's sight: it stays until the end anyway.
 
     Looking through half a million objects of modules stops all threads for a tenth of a second, each time.
+    A turn makes a few thousand objects, and nearly all of them go without it: it looks for others less often.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
 
 
 def _check_streams(config: Config, channels: list[Channel]) -> None:
