@@ -28,7 +28,8 @@ from weft.store.base import Scope
 from weft.types.line import Line, LineCandidates, LineQuery, LineSearch, RankedLine
 
 NAMES = Features._fields
-_FITTED_ON, _STRENGTH, _ADVERSARIAL, _STEPS = 200, 0.01, 0.3, 400
+_FITTED_ON, _STRENGTH, _ADVERSARIAL, _STEPS = 50, 0.01, 0.3, 400
+"""How many lines of a question compete: those far behind are not among the first ten under any weights."""
 
 
 @dataclass(slots=True)
