@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _STORING = (
-    "Weft looks at each text with patterns for times, numbers, places and reasons (60% of the time, "
-    "`cues_of`), fills two indexes, and counts tokens"
+    "Weft looks at each text for days, times, numbers, places and reasons (a third of the time, `dates_in` "
+    "and `cues_of`), fills two indexes, and counts tokens"
 )
 _VECTORS = (
     "Weft stores the message in two indexes with patterns and token counts before it embeds it, and reads it "

@@ -24,7 +24,7 @@ _NUMERIC = re.compile(
     r"|\b(?:on|since|until|before|after|el|le|del?|au?) \d\d?/\d\d?\b"
     r"|\b(?:on the|am|le|el|día) \d\d?(?:st|nd|rd|th|\.)?(?!\d)"
 )
-_MAY_BE_NUMERIC = re.compile(r"\d|\ban\b")
+_MAY_BE_NUMERIC, _LONGEST_BEFORE = re.compile(r"\d|\ban\b"), len("before ")
 _HAN = re.compile(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -138,7 +138,8 @@ def dates_in(text: str, now: datetime) -> tuple[DateSpan, ...]:
 def _may_speak_of_days(text: str) -> bool:
     if not TRIGGERS.isdisjoint(_WORD.findall(text.lower())):
         return True
-    return _MAY_BE_NUMERIC.search(text) is not None and _NUMERIC.search(text) is not None
+    near = _MAY_BE_NUMERIC.search(text)
+    return near is not None and _NUMERIC.search(text, max(0, near.start() - _LONGEST_BEFORE)) is not None
 
 
 def _spans(text: str, tokens: list[Token], form: Form, now: datetime) -> list[tuple[int, DateSpan]]:
