@@ -1,6 +1,7 @@
 """Fits the weights of recall anew, and measures them on conversations that they were not fitted on.
 
-For each conversation the weights are fitted on all others, as they are and with turns cut into sentences. The
+For each conversation the weights are fitted on all others, as they are and with turns cut into sentences, and
+its questions then go through the same search as a turn (see `recall.py`) with these weights. The
 formula is linear: the score of a line is turned into a probability among the lines of a question, and the
 probability of the evidence is made as high as it goes. Needs numpy.
 """
@@ -8,6 +9,7 @@ probability of the evidence is made as high as it goes. Needs numpy.
 from __future__ import annotations
 
 import asyncio
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,7 +20,7 @@ import numpy as np
 from rich.progress import Progress
 
 import weft
-from recall import Talk, _embedder, _fill, read, split
+from recall import Result, Talk, _embedder, _fill, figures, read, search, split
 from timing import arguments, out, table, workplace, write_json
 from weft.recall.conversation_recall import line_query
 from weft.recall.line_rank import Features, close_lines
@@ -45,12 +47,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """R@10 of one conversation with weights that were fitted on the others."""
+    """One conversation with weights that were fitted on the others, and R@10 of it with the shipped ones."""
 
     what: str
-    fitted: float
-    shipped: float
+    recall_at_10: float
+    recall_at_4k: float
+    shown: float
     adversarial: float
+    shipped: float
 
 
 class _Recorder:
@@ -146,6 +150,33 @@ def worth(tested: Sequence[Example], shipped: Any) -> dict[str, tuple[float, flo
     }
 
 
+async def ask_all(
+    folder: Path, talk: Talk, weights: Any, embedder: str | None, progress: Progress
+) -> list[Result]:
+    """Ask the questions of a conversation in turns with these weights instead of the shipped ones."""
+    shipped = dict(WEIGHTS)
+    WEIGHTS.update(zip(NAMES, map(float, weights), strict=True))
+    options = Namespace(one_store=False, embedder=embedder, window=0)
+    try:
+        results, _ = await search(folder, [talk], options, progress)
+    finally:
+        WEIGHTS.update(shipped)
+    return results
+
+
+def _row(what: str, results: Sequence[Result], shipped: float) -> Row:
+    measured = figures(results)
+    answered, adversarial = measured["1-4"], measured.get("5", {"R@10": 0.0})
+    return Row(
+        what=what,
+        recall_at_10=answered["R@10"],
+        recall_at_4k=answered["R@4k"],
+        shown=answered["shown"],
+        adversarial=adversarial["R@10"],
+        shipped=shipped,
+    )
+
+
 async def measure(
     folder: Path, talks: Sequence[Talk], embedder: str | None, progress: Progress
 ) -> tuple[list[Row], dict[str, float], dict[str, tuple[float, float]]]:
@@ -156,24 +187,18 @@ async def measure(
             place.mkdir()
             kept.append(await examples(place, one, embedder))
     shipped = np.array([WEIGHTS[name] for name in NAMES])
-    rows, together = [], list[tuple[int, float, float, float]]()
-    for at in range(len(talks)):
+    rows, together = list[Row](), list[Result]()
+    for at, talk in enumerate(talks):
         training = [one for n in range(len(talks)) if n != at for one in (*plain[n], *cut[n])]
-        weights = fit(training)
-        fitted = recall_at_10(plain[at], weights, adversarial=False)
-        adversarial = recall_at_10(plain[at], weights, adversarial=True)
+        results = await ask_all(folder, talk, fit(training), embedder, progress)
         as_shipped = recall_at_10(plain[at], shipped, adversarial=False)
-        number = sum(one.category != "5" for one in plain[at])
-        together.append((number, fitted, as_shipped, adversarial))
-        rows.append(
-            Row(what=f"conversation {at + 1}", fitted=fitted, shipped=as_shipped, adversarial=adversarial)
-        )
-    total = sum(number for number, *_ in together)
-    means = [sum(number * row[at] for number, *row in together) / total for at in range(3)]
-    rows.append(Row(what="all", fitted=means[0], shipped=means[1], adversarial=means[2]))
-    weights = fit([one for group in (*plain, *cut) for one in group])
-    fitted_on_all = {name: round(float(value), 2) for name, value in zip(NAMES, weights, strict=True)}
-    return rows, fitted_on_all, worth([one for group in plain for one in group], shipped)
+        rows.append(_row(f"conversation {at + 1}", results, as_shipped))
+        together += results
+    everything = [one for group in plain for one in group]
+    ablation = worth(everything, shipped)
+    rows.append(_row("all", together, ablation["all of them"][0]))
+    weights = fit([*everything, *(one for group in cut for one in group)])
+    return rows, {name: round(float(value), 2) for name, value in zip(NAMES, weights, strict=True)}, ablation
 
 
 def main() -> None:
@@ -185,9 +210,10 @@ def main() -> None:
         work = measure(folder, read(options.path), options.embedder, progress)
         rows, weights, ablation = asyncio.run(work)
     write_json(options.json, rows)
-    shown = table("what", "R@10 fitted on the others", "R@10 as shipped", "adversarial R@10, fitted")
+    shown = table("fitted on the others", "R@10", "R@4k", "shown", "adversarial R@10", "R@10 as shipped")
     for row in rows:
-        shown.add_row(row.what, f"{row.fitted:.1f}", f"{row.shipped:.1f}", f"{row.adversarial:.1f}")
+        figure = (row.recall_at_10, row.recall_at_4k, row.shown, row.adversarial, row.shipped)
+        shown.add_row(row.what, *(f"{one:.1f}" for one in figure))
     out.print(shown)
     out.print("fitted on all of them, beside the shipped ones:")
     for name, value in weights.items():

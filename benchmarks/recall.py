@@ -14,9 +14,11 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ import apsw
 from rich.progress import Progress
 
 import weft
-from timing import arguments, out, p50, p95, table, workplace
+from timing import arguments, at_least, out, p50, p95, table, workplace
 from weft.compose import make_embedder
 from weft.config import Config, SearchSettings
 from weft.recall import weights
@@ -36,6 +38,8 @@ TOP = (5, 10, 20, 50)
 BUDGETS = {"R@1k": 1_000, "R@2k": 2_000, "R@4k": 4_000}
 MEASURES = (*(f"R@{k}" for k in TOP), "all@10", "MRR", *BUDGETS, "shown")
 _RANKED = 200
+_GREETINGS = ("Good morning!", "How are you?")
+Build = Callable[[str], Awaitable[weft.Context]]
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _SENDER = "app:owner"
 SMALL_TALK = (
@@ -204,21 +208,34 @@ async def search(
                 async for _ in store.meaning.catch_up():
                     pass
             newest = max(line.at for talk in group for line in talk.lines) + timedelta(days=1)
-            builder = weft.ContextBuilder(recipe="weft").with_store(store).for_agent("weft")
-            builder = builder.for_sender("app", "owner").at(newest)
-            for at, talk in enumerate(group):
-                for question in progress.track(talk.questions, description="asking"):
-                    result = await _ask(store, builder, question, names[at], newest)
-                    results.append(result)
-            strange = [one.text for one in talks[(number + 1) % len(talks)].questions[::4]]
-            for kind, texts in (("another's questions", strange), ("small talk", SMALL_TALK)):
-                if kind == "small talk" or len(stores) > 1:
-                    unanswered += [Unanswered(kind, await _shown_tokens(builder, text)) for text in texts]
+            async with _builds(store, newest, options.window) as build:
+                for at, talk in enumerate(group):
+                    for question in progress.track(talk.questions, description="asking"):
+                        results.append(await _ask(store, build, question, names[at], newest))
+                strange = [one.text for one in talks[(number + 1) % len(talks)].questions[::4]]
+                for kind, texts in (("another's questions", strange), ("small talk", SMALL_TALK)):
+                    if kind == "small talk" or len(stores) > 1:
+                        unanswered += [Unanswered(kind, await _shown_tokens(build, text)) for text in texts]
     return results, unanswered
 
 
-async def _shown_tokens(builder: weft.ContextBuilder, text: str) -> int:
-    context = await builder.build(text)
+@asynccontextmanager
+async def _builds(store: weft.Store, now: datetime, window: int) -> AsyncIterator[Build]:
+    """Build outside of any session, or with a `window` inside an epoch of a session that has begun."""
+    if not window:
+        builder = weft.ContextBuilder(recipe="weft").with_store(store).for_agent("weft")
+        yield builder.for_sender("app", "owner").at(now).build
+        return
+    info = weft.ModelInfo(id="scripted", provider="scripted", max_tokens=window)
+    assistant = await weft.connect(provider=weft.ScriptedProvider(_GREETINGS, info=info), store=store)
+    for greeting in _GREETINGS:
+        await assistant.ask(greeting, session="benchmark")
+    yield partial(assistant.context, session="benchmark")
+    await assistant.close()
+
+
+async def _shown_tokens(build: Build, text: str) -> int:
+    context = await build(text)
     return (
         sum(item.tokens for item in context.receipt.kept if item.source == "recall") if context.receipt else 0
     )
@@ -250,7 +267,7 @@ async def _fill(store: weft.Store, talks: Sequence[Talk]) -> list[dict[str, str]
 
 
 async def _ask(
-    store: weft.Store, builder: weft.ContextBuilder, question: Asked, names: dict[str, str], now: datetime
+    store: weft.Store, build: Build, question: Asked, names: dict[str, str], now: datetime
 ) -> Result:
     started = time.perf_counter()
     hits = await store.recall.recall(question.text, sender=_SENDER, session_id="", limit=_RANKED, now=now)
@@ -264,7 +281,7 @@ async def _ask(
         found.append((names.get(f"{hit.session_id}/{hit.place}", ""), price))
     result = Result(question, found, milliseconds=took)
     by_id = {hit.id: name for hit, (name, _) in zip(hits, found, strict=True)}
-    context = await builder.build(question.text)
+    context = await build(question.text)
     for item in context.receipt.kept if context.receipt else ():
         if item.source == "recall":
             result.shown_tokens += item.tokens
@@ -357,6 +374,13 @@ def main() -> None:
     parser.add_argument("--split", action="store_true", help="cut turns into sentences, as in real chats")
     parser.add_argument("--one-store", action="store_true", help="all conversations in one person's store")
     parser.add_argument("--embedder", metavar="NAME", help="wordllama or minilm; none by default")
+    parser.add_argument(
+        "--window",
+        type=at_least(0),
+        default=0,
+        metavar="TOKENS",
+        help="what turns show in a running conversation with a model of this window",
+    )
     options = parser.parse_args()
     talks = read(options.path)
     if options.split:

@@ -201,6 +201,29 @@ async def test_a_line_recalled_from_a_conversation_leaves_when_that_is_deleted()
     assert receipt_of(model.requests[-1]).epoch == 2
 
 
+async def test_a_conversation_recalls_little_in_a_small_window_and_all_it_may_in_a_large_one(
+    tmp_path: Path,
+) -> None:
+    places = "the harbor, the market, the old mill, the station and the hill behind the church"
+    shown = {}
+    for window in (12_000, 32_000, 64_000):
+        app = await app_of(Model(info=small(window)), database=tmp_path / f"{window}.db")
+        store = await app.store.get()
+        for number in range(60):
+            session = await store.sessions.new("app", f"day {number}", "owner", agent_id="weft")
+            said = f"On walk {number} with the orchid society we passed {places}, in that order {number}."
+            await store.messages.append(session.id, weft.Message(role="user", content=said))
+        await app.ask("Good morning!", session="chat")
+        context = await app.context("Where did we walk with the orchid society?", session="chat")
+        await app.close()
+        kept = context.receipt.kept if context.receipt else ()
+        shown[window] = sum(item.tokens for item in kept if item.source == "recall")
+
+    assert shown[12_000] <= 0.015 * 12_000
+    assert shown[32_000] > 0.015 * 32_000
+    assert 1_300 <= shown[64_000] <= 1_500
+
+
 async def test_who_is_no_longer_linked_to_a_person_sees_nothing_of_theirs_at_once() -> None:
     model = Model()
     app = await app_of(model)
