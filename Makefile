@@ -68,12 +68,13 @@ $(BENCH)/.ready: requirements/core.txt requirements/bench.txt requirements/meani
 	$(BENCH)/bin/python -m pip install --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-# The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load, and a
-# conversation of ten thousand turns in a small window.
+# The crash test with a thousand rounds, the server killed a hundred times, a hundred backups under load, eight
+# programs with a thousand edits each, and a conversation of ten thousand turns in a small window.
 chaos: $(VENV)/.tested
 	WEFT_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/store/test_crash.py
 	WEFT_CHAOS_ROUNDS=100 $(BIN)/python -m pytest tests/behaviour/test_chaos.py
 	WEFT_BACKUP_ROUNDS=100 $(BIN)/python -m pytest tests/store/test_backup.py
+	WEFT_EDITS=1000 $(BIN)/python -m pytest tests/memory/test_many_writers.py
 	WEFT_FOLD_TURNS=10000 $(BIN)/python -m pytest tests/behaviour/test_folds.py
 
 # Break a place in each function that serves a line of the four documents: its tests must notice.

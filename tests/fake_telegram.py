@@ -33,7 +33,7 @@ class FakeTelegram:
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+            protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("content-length") or 0)

@@ -1,7 +1,6 @@
 """A real server on loopback, over a scripted model."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ import httpx
 import uvicorn
 
 import weft
+from weft.channels.bind import listen
 from weft.channels.http import make_app
 from weft.channels.http_settings import HttpChannelSettings
 from weft.config import load_config
@@ -72,7 +72,7 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def listening(application: Any) -> AsyncIterator[str]:
     """The address of an application that runs; at the end it is stopped."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listen("127.0.0.1", 0)
     config = uvicorn.Config(application, log_config=None, access_log=False, timeout_graceful_shutdown=5)
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))

@@ -1,5 +1,6 @@
 """Several programs edit one block at the same time, and every edit is there afterwards."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +12,9 @@ import weft
 from weft.types.schema import BlockSchema
 
 PROCESSES = 8
-EDITS = {"text": 1000, "list": 1000, "counter": 1000, "whole": 100}
+MANY = int(os.environ.get("WEFT_EDITS", "400"))
+EDITS = {"text": MANY, "list": MANY, "counter": MANY, "whole": 100}
+"""Of each program. `make chaos` has a thousand."""
 WRITER = Path(__file__).parent / "many_writers.py"
 SCHEMAS: dict[str, BlockSchema] = {
     "text": weft.TextSchema(),
