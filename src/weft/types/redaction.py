@@ -13,11 +13,16 @@ from functools import cached_property
 from typing import Any
 
 from weft.types.codec import dump_json
-from weft.types.message import Message, ToolCall
+from weft.types.epoch import Attachment, Epoch, SeenItem
+from weft.types.message import Message, ToolCall, ToolDefinition
 from weft.types.person import ASSISTANT, OWNER_NAME
-from weft.types.receipt import Receipt, ReceiptItem, Usage
+from weft.types.receipt import Expectation, Receipt, ReceiptItem, Usage
 from weft.types.schema import BlockSchema, CompositeSection, FieldDef, LogEntrySchema, Viewport
 from weft.types.secret import fingerprint
+from weft.types.section import Keep, Part, Place, Section, Stability
+
+RECEIPT_KEYS = ("runs", "shared")
+"""Where the row of a turn has the hashes of its receipt's runs, and of what stays the same for many turns."""
 
 SHORTEST_PART = 4
 """The length from which a text is looked for inside of names, and its beginning at the end of titles."""
@@ -26,19 +31,29 @@ _EXCERPT_CHARS = 300
 _COVER = "█"
 _SHORT_ESCAPES = {'"': r"\\*\"", "\\": r"\\+", "/": r"\\*/"}
 _SPACE = r"(?:\s|\\+[nrtfb]|\\+u00(?i:0[9a-d]|20|85|a0))+"
-_OWN_ID = re.compile(r"[0-9a-f]{20,22}")
+_OWN_ID = re.compile(r"[0-9a-f]{20,24}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+-]*")
+"""An id, a hash of a content, or a time."""
 _SEPARATOR = re.compile(r"([:/ ])")
 _VALUES: tuple[Any, ...] = (
-    *(Message, ToolCall, Receipt, ReceiptItem, Usage),
+    *(Message, ToolCall, ToolDefinition, Receipt, ReceiptItem, Usage, Expectation),
+    *(Epoch, Section, Part, SeenItem, Attachment),
     *(CompositeSection, FieldDef, LogEntrySchema, Viewport, *BlockSchema.KINDS.values()),
 )
 _OWN_WORDS = frozenset(
-    {ASSISTANT, OWNER_NAME, "kind", *BlockSchema.KINDS}
+    {ASSISTANT, OWNER_NAME, "kind", *BlockSchema.KINDS, *Keep, *Stability, *Place, *RECEIPT_KEYS}
     | {name for value in _VALUES for name in value.__dataclass_fields__}
     | {"user", "assistant", "tool", "system", "operator", "agent", "web", "feed", "import"}
-    | {"static", "session", "turn", "ask", "app", "http", "mcp", "terminal", "telegram"}
+    | {"ask", "app", "http", "mcp", "terminal", "telegram"}
+    | {"new", "pending", "running", "sending", "sent", "done", "failed", "cancelled", "notice", "undo"}
+    | {"Admin", "Append", "Human", "Partner", "ReadOnly", "ReadWrite", "archival", "core", "working"}
 )
 """Weft's own words: as a whole name, or as a key or a value of JSON, they are nobody's text."""
+_OWN_KEYS: tuple[set[str], ...] = (
+    {"recipe", "counter"},
+    set(RECEIPT_KEYS),
+    {"tools", "sections", "seen", "statics"},
+)
+"""The keys of a receipt and its parts, and of what an epoch froze."""
 
 
 @dataclass(frozen=True)
@@ -212,10 +227,17 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _is_own(data: Any) -> bool:
-    """Check whether data is a receipt or a schema, whose numbers are Weft's."""
+    """Check whether data is of a receipt, of an epoch or a schema, whose numbers are Weft's."""
+    if isinstance(data, list):
+        return bool(data) and all(isinstance(row, list) and _is_row(row) for row in data)
     if not isinstance(data, dict):
         return False
-    return {"recipe", "counter"} <= data.keys() or data.get("kind") in BlockSchema.KINDS
+    return any(keys <= data.keys() for keys in _OWN_KEYS) or data.get("kind") in BlockSchema.KINDS
+
+
+def _is_row(row: list[Any]) -> bool:
+    """Check whether a list has the first values of an item of a receipt, as the store writes it."""
+    return [type(value) for value in row[:5]] == [str, str, str, int, bool]
 
 
 def _any_form(text: str) -> str:

@@ -16,7 +16,7 @@ import apsw
 from weft.errors import PurgedText
 from weft.store.sqlite.rows import fetch
 from weft.types.purge_guard import PurgeGuard, purged_texts
-from weft.types.redaction import Redaction
+from weft.types.redaction import Redaction, is_own_word
 
 GUARD_SECONDS = 24 * 3600
 
@@ -41,7 +41,7 @@ class MaskingConnection:
         if isinstance(value, bytes):
             if purged_texts(value.decode("utf-8", "ignore"), self._guards):
                 raise PurgedText
-        elif isinstance(value, str):
+        elif isinstance(value, str) and not is_own_word(value):
             for text, mark in purged_texts(value, self._guards):
                 value = Redaction(text, mark).in_text(value)
         return value

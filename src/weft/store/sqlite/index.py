@@ -26,6 +26,8 @@ _RANKED_CHARS = 20_000
 MOST_DAYS, _YEAR = 93, 365
 _RUN_LINES = 8
 """A longer run is cut: what was said ten lines ago is no part of what is said now."""
+Source = tuple[str, str | int]
+"""What a text is: a kind, and the id of a block or note or the number of a message."""
 LineColumns = tuple[str, int, int, int, int, int]
 _NO_LINE: LineColumns = ("", 0, 0, 0, 0, 0)
 _INDEXED_ROLES = frozenset({"user", "assistant"})
@@ -46,7 +48,7 @@ def index_message(
         said_at = stamp(message.timestamp)
         at = at if said_at is None else said_at
         place = _next_place(db, message, session_id, at)
-        index_text(db, ("message", str(message_id)), message.content, owner, at, place)
+        index_text(db, ("message", message_id), message.content, owner, at, place)
 
 
 def index_messages(db: apsw.Connection) -> None:
@@ -82,7 +84,7 @@ def _next_place(db: apsw.Connection, message: Message, session_id: str, at: floa
     return place + 1, run + is_new_run, episode + is_new_episode, storable(message.name)
 
 
-def _known_place(db: apsw.Connection, what: tuple[str, str]) -> Place:
+def _known_place(db: apsw.Connection, what: Source) -> Place:
     query = "select place, run, episode, speaker from items where source = ? and ref = ?"
     row: Any = db.execute(query, what).fetchone()
     return row or (0, 0, 0, "")
@@ -90,7 +92,7 @@ def _known_place(db: apsw.Connection, what: tuple[str, str]) -> Place:
 
 def index_text(
     db: apsw.Connection,
-    what: tuple[str, str],
+    what: Source,
     text: str,
     owner: tuple[str, str, str],
     at: float,
@@ -112,7 +114,7 @@ def index_text(
         (*what, *owner, at, *place, *line),
     )
     # Agents that a block is shared with search for it by its id.
-    names = (*owner[:2], what[1] if what[0] == "block" else "")
+    names = (*owner[:2], str(what[1]) if what[0] == "block" else "")
     scope = " ".join(scope_word(name) for name in names if name)
     db.execute(
         "insert into items_fts(rowid, text, scope) values(?, ?, ?)",
@@ -175,7 +177,7 @@ def forget_vectors(db: apsw.Connection, session_id: str, run: int) -> None:
     db.execute(f"update items set embedded = 0 where id in ({lines})", (session_id, run))
 
 
-def unindex(db: apsw.Connection, what: tuple[str, str]) -> None:
+def unindex(db: apsw.Connection, what: Source) -> None:
     item = db.execute("select id from items where source = ? and ref = ?", what).get
     if item is not None:
         db.execute("delete from items_fts where rowid = ?", (item,))

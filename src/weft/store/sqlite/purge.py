@@ -67,7 +67,7 @@ def delete_session(db: apsw.Connection, session_id: str) -> int:
     db.pragma("secure_delete", True)
     refs = [row[0] for row in db.execute("select id from messages where session_id = ?", (session_id,))]
     for ref in refs:
-        unindex(db, ("message", str(ref)))
+        unindex(db, ("message", ref))
     said = "(select id from messages where session_id = ?)"
     for name in ("facts", "instructions"):
         db.execute(f"update {name} set message_id = null where message_id in {said}", (session_id,))
@@ -111,7 +111,8 @@ def _renamed(db: apsw.Connection, tables: Sequence[Table], redaction: Redaction)
     names = {}
     for table in tables:
         for column in filter(_is_name, table.columns):
-            query = f"select distinct {column.name} from {table.name} where instr({column.name}, ?)"
+            found = f"instr({column.name}, ?) and {column.where}"
+            query = f"select distinct {column.name} from {table.name} where {found}"
             for (name,) in db.execute(query, (redaction.text,)):
                 names[str(name)] = redaction.in_name(str(name))
     return {old: new for old, new in names.items() if old != new}
@@ -123,7 +124,7 @@ def _overwrite(
     """Redact one column, as its description says. Returns the number of places."""
     redaction, names = change
     if _is_name(column):
-        query = f"update {table.name} set {column.name} = ? where {column.name} = ?"
+        query = f"update {table.name} set {column.name} = ? where {column.name} = ? and {column.where}"
         return sum(_changes(db, query, (new, old)) for old, new in names.items())
     if column.holds == Holds.NAMES:
         rows = _rows(db, table, column, "")

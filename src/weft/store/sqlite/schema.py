@@ -37,6 +37,8 @@ class Column:
     left_out: LeftOut = ""
     is_exact: bool = False
     """Whether every character of its JSON counts, so that an export has it as text."""
+    where: str = "true"
+    """The rows in which a name is one that a purge replaces."""
 
     @property
     def is_json(self) -> bool:

@@ -277,7 +277,9 @@ TABLES: tuple[Table, ...] = (
         "items",
         # Ids are never used again, so that the vector of a deleted text is not taken for that of a new one.
         *integers("id", sql="integer primary key autoincrement"),
-        *names("source", "ref", "agent_id", "sender", "session_id"),
+        *names("source"),
+        Column("ref", "text not null", Holds.NAME, where="source <> 'message'"),  # that is a number of ours
+        *names("agent_id", "sender", "session_id"),
         *times("at"),
         *integers("embedded", sql="integer not null default 0"),
         # What recall ranks lines of conversations by, so that it need not read their texts.
