@@ -47,12 +47,30 @@ async def candidates(tmp_path: Path) -> dict[str, str]:
     [(hash_,)] = file.execute("select hash from contents order by length(text) desc limit 1").fetchall()
     file.close()
     tokens = max(item.tokens for item in last.items)
-    return {"limit": str(last.limit), "reserved": str(last.reserved), "tokens": str(tokens), "hash": hash_[3:8]}
+    return {
+        "limit": str(last.limit),
+        "reserved": str(last.reserved),
+        "tokens": str(tokens),
+        "hash": hash_[3:8],
+    }
 
 
 @pytest.mark.parametrize(
     "what",
-    ["limit", "reserved", "tokens", "hash", "2", "runs", "shared", "seen", "always", "pending", "2026", "sent"],
+    [
+        "limit",
+        "reserved",
+        "tokens",
+        "hash",
+        "2",
+        "runs",
+        "shared",
+        "seen",
+        "always",
+        "pending",
+        "2026",
+        "sent",
+    ],
 )
 async def test_receipts_ids_and_turns_stay_whole_and_the_conversation_goes_on(
     tmp_path: Path, what: str
