@@ -1,4 +1,4 @@
-"""A purged text that also is a number, a hash, a time or a word of Weft's own: nothing of ours is taken for it."""
+"""A purged text that also is a number, a hash, a time or a word of ours: nothing of ours is taken for it."""
 
 from dataclasses import replace
 from pathlib import Path
