@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -124,13 +125,24 @@ async def test_undo_takes_rules_facts_and_blocks_back_in_the_reverse_order() -> 
     assert left == []
 
 
-async def test_a_rule_that_was_taken_back_is_not_in_the_next_context() -> None:
+@pytest.mark.parametrize("command", ["/undo", "/instructions remove 1"])
+async def test_of_a_rule_that_was_taken_back_its_session_says_that_it_no_longer_holds(command: str) -> None:
     async with talking() as (talk, model):
         await talk.say(RULE)
-        await talk.say("/undo")
+        await talk.say(command)
         await talk.say("Hello.")
+        since = f"{datetime.now().astimezone():%Y-%m-%d}"
+        assert f"{TITLE}\n- (no longer holds, since {since}: “{RULE}”)" in system_of(model)
 
-    assert TITLE not in system_of(model)
+        await talk.say(RULE)
+        await talk.say("Hello again.")
+        asked = model.requests[-1].to_prompt_string()
+        assert f"[standing] {RULE} (since {since})\n</context:changes>" in asked
+
+        await talk.say(command)
+        await talk.say("/new")
+        await talk.say("Good evening.")
+        assert TITLE not in system_of(model)
 
 
 async def test_the_same_rule_said_twice_is_one_and_told_once() -> None:

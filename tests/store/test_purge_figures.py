@@ -44,14 +44,14 @@ async def candidates(tmp_path: Path) -> dict[str, str]:
     last = (await receipts(store, session))[0]
     await app.close()
     file = apsw.Connection(str(tmp_path / "first.db"))
-    [(hash_,)] = file.execute("select hash from contents order by length(text) desc limit 1").fetchall()
+    digest = str(file.execute("select hash from contents order by length(text) desc limit 1").get)
     file.close()
     tokens = max(item.tokens for item in last.items)
     return {
         "limit": str(last.limit),
         "reserved": str(last.reserved),
         "tokens": str(tokens),
-        "hash": hash_[3:8],
+        "hash": digest[3:8],
     }
 
 

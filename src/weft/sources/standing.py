@@ -7,37 +7,47 @@ from collections.abc import Sequence
 from weft.sources.base import BuildRequest, Options, entries_beyond, title_of
 from weft.store.instruction_limits import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS, split_by_limits
 from weft.types.escape import one_line
-from weft.types.instruction import StandingInstruction
+from weft.types.instruction import StandingInstruction, instruction_key
 from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 
 _BEYOND = (
     f"beyond {MAX_INSTRUCTIONS} instructions or {MAX_INSTRUCTION_TOKENS:,} tokens: the oldest give way; "
     "`/always` pins one"
 )
-_TITLE_CHARS = 48
+_HEARD, _TITLE_CHARS = "recognized in a message", 48
 _NAMED = 10
 """How many withheld instructions a receipt names; the older ones are one entry."""
+_ENDED, _ENDED_CHARS = 5, 200
+"""How many instructions that no longer hold are shown, and how much of each."""
 
 
 async def offer(request: BuildRequest, options: Options) -> Offer:
-    """Offer the standing instructions verbatim, oldest first, on one line each."""
+    """Offer the standing instructions verbatim, oldest first, on one line each.
+
+    Those that have ended in this session follow: the message that gave one may still be in the history.
+    """
     if request.store is None or not request.sender:
         return Offer()
-    shown, beyond = split_by_limits(await request.store.instructions.list(request.sender))
+    active = await request.store.instructions.list(request.sender)
+    ended = await request.store.instructions.list_ended(request.sender, request.session_id, _ENDED)
+    active_keys = {instruction_key(one.text) for one in active}
+    shown, beyond = split_by_limits(active)
+    pieces = [_piece(one, _line(one, request), "pinned" if one.pinned else _HEARD) for one in shown]
+    pieces += [
+        _piece(one, _ended_line(one, request), "taken back or removed")
+        for one in reversed(ended)
+        if instruction_key(one.text) not in active_keys
+    ]
     return Offer(
-        pieces=tuple(
-            Piece(
-                text=_line(one, request),
-                id=one.id,
-                title=_title(one),
-                why="pinned" if one.pinned else "recognized in a message",
-                stability=Stability.SESSION,
-                origin=Origin.USER,
-            )
-            for one in shown
-        ),
+        pieces=tuple(pieces),
         withheld=_withheld(beyond, request),
-        existing=frozenset(one.id for one in (*shown, *beyond)),
+        existing=frozenset(one.id for one in (*active, *ended)),
+    )
+
+
+def _piece(one: StandingInstruction, line: str, why: str) -> Piece:
+    return Piece(
+        text=line, id=one.id, title=_title(one), why=why, stability=Stability.SESSION, origin=Origin.USER
     )
 
 
@@ -53,6 +63,11 @@ def _withheld(beyond: Sequence[StandingInstruction], request: BuildRequest) -> t
 def _line(one: StandingInstruction, request: BuildRequest) -> str:
     since = f" (since {request.local(one.created_at):%Y-%m-%d})" if one.created_at else ""
     return f"- {one_line(one.text)}{since}"
+
+
+def _ended_line(one: StandingInstruction, request: BuildRequest) -> str:
+    at = f", since {request.local(one.ended_at):%Y-%m-%d}" if one.ended_at else ""
+    return f"- (no longer holds{at}: “{one_line(one.text[:_ENDED_CHARS])}”)"
 
 
 def _title(one: StandingInstruction) -> str:

@@ -78,6 +78,9 @@ class InstructionReader(Protocol):
     async def list(self, sender: str) -> Sequence[StandingInstruction]:
         """Return the standing instructions of a person, oldest first."""
 
+    async def list_ended(self, sender: str, session_id: str, limit: int) -> Sequence[StandingInstruction]:
+        """Return those given in a session that were taken back or removed since, newest first."""
+
 
 class Instructions(InstructionReader, Protocol):
     """What people told the assistant to always do. Linked senders are one person and share it.

@@ -54,7 +54,11 @@ class InMemoryInstructions:
     by_sender: Mapping[str, Sequence[StandingInstruction]] = field(default_factory=dict)
 
     async def list(self, sender: str) -> Sequence[StandingInstruction]:
-        return self.by_sender.get(sender, ())
+        return [one for one in self.by_sender.get(sender, ()) if one.ended_at is None]
+
+    async def list_ended(self, sender: str, session_id: str, limit: int) -> Sequence[StandingInstruction]:
+        every = self.by_sender.get(sender, ())
+        return [one for one in reversed(every) if one.ended_at and one.session_id == session_id][:limit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,22 @@ _ALL = (
     f"from instructions left join messages on messages.id = message_id where person = {PERSON}"
 )
 _NOW = f"{_ALL} and ended_at is null order by began_seq, instructions.id"
+_ENDED = (
+    f"{_ALL} and ended_at is not null and messages.session_id = ?2 "
+    "order by ended_at desc, instructions.id limit ?3"
+)
+_TAKEN_BACK = 0
+"""`began_seq` and `ended_seq` of an instruction that `/undo` took back: nothing is left there to undo."""
 
 
 class SqliteInstructions(Repository):
     async def list(self, sender: str) -> builtins.list[StandingInstruction]:
         return without_copies(await self._fetch(StandingInstruction, _NOW, sender))
+
+    async def list_ended(
+        self, sender: str, session_id: str, limit: int
+    ) -> builtins.list[StandingInstruction]:
+        return without_copies(await self._fetch(StandingInstruction, _ENDED, sender, session_id, limit))
 
     async def add(
         self, sender: str, text: str, *, pinned: bool = False, source: tuple[str, int] | None = None
@@ -71,7 +82,7 @@ class SqliteInstructions(Repository):
 
     async def last_change(self, sender: str) -> StandingInstruction | None:
         newest = "max(began_seq, coalesce(ended_seq, 0)) desc, began_seq desc"
-        query = f"{_ALL} order by {newest}, instructions.id limit 1"
+        query = f"{_ALL} and began_seq > {_TAKEN_BACK} order by {newest}, instructions.id limit 1"
         return next(iter(await self._fetch(StandingInstruction, query, sender)), None)
 
     async def undo(self, sender: str, instruction_id: str) -> bool:
@@ -80,7 +91,11 @@ class SqliteInstructions(Repository):
             newest = f"select max(began_seq, coalesce(ended_seq, 0)) {mine} and id = ?2"
             number = db.execute(newest, (sender, instruction_id)).get
             # An instruction that was pinned ended its copy with the number of its own beginning.
-            db.execute(f"delete {mine} and began_seq = ?2", (sender, number))
+            db.execute(
+                f"update instructions set ended_at = ?3, began_seq = {_TAKEN_BACK}, "
+                f"ended_seq = {_TAKEN_BACK} where person = {PERSON} and began_seq = ?2",
+                (sender, number, time.time()),
+            )
             db.execute(
                 f"update instructions set ended_at = null, ended_seq = null where person = {PERSON} "
                 "and ended_seq = ?2",
