@@ -22,7 +22,7 @@ def places_of(message: Message) -> tuple[str, ...]:
 
     What an answer may only have from texts that were in view before does not count here: it ends with them.
     """
-    if own := tuple(place for place in message.outside if not place.startswith(AFTER)):
+    if message.outside and (own := tuple(one for one in message.outside if not one.startswith(AFTER))):
         return own
     if message.origin not in OUTSIDE:
         return ()

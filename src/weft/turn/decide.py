@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from weft.context.epoch import FULL, EpochPlan, begun, continued, why_ended
 from weft.context.model_tokens import plan_for_model
@@ -53,10 +52,10 @@ def live_unless_stored(request: BuildRequest) -> BuildRequest:
 def size_of(materials: Materials) -> int:
     """Return how many characters must be counted, escaped and joined, or that they are more than a few."""
     size = len(materials.spec.message)
-    texts = (piece.text for offer in materials.offers for piece in offer.pieces)
-    history = (entry.message.content for entry in materials.tail.entries)
-    for text in chain(texts, history):
-        size += len(text)
+    for offer in materials.offers:
+        size += sum([len(piece.text) for piece in offer.pieces])
+    for entry in materials.tail.entries:
+        size += len(entry.message.content)
         if size > SMALL:
             return size
     return size + sum(SMALL for tool in materials.spec.tools if not is_counted(tool))
@@ -190,7 +189,15 @@ def report(receipt: Receipt | None, files: Mapping[str, int]) -> None:
     """Log what was built: each layer with its files, the size, what lost its place, and what was recalled."""
     if receipt is None:
         return
-    for layer, tokens in receipt.by_layer.items():
+    if _log.isEnabledFor(logging.INFO):
+        _report_parts(receipt, files)
+    if receipt.over_limit:
+        _log.warning("the context has %d tokens and the limit is %d", receipt.total_tokens, receipt.limit)
+
+
+def _report_parts(receipt: Receipt, files: Mapping[str, int]) -> None:
+    by_layer = receipt.by_layer
+    for layer, tokens in by_layer.items():
         if layer in files and layer not in ("history", "message"):
             extra = {"layer": layer, "file_count": files[layer], "tokens": tokens}
             _log.debug("layer %s: %d files, %d tokens", layer, files[layer], tokens, extra=extra)
@@ -198,7 +205,7 @@ def report(receipt: Receipt | None, files: Mapping[str, int]) -> None:
         "context built: %d of %d tokens",
         receipt.total_tokens,
         receipt.limit,
-        extra={"recipe": receipt.recipe, "layers": receipt.by_layer},
+        extra={"recipe": receipt.recipe, "layers": by_layer},
     )
     for item in receipt.dropped:
         _log.info(
@@ -211,5 +218,3 @@ def report(receipt: Receipt | None, files: Mapping[str, int]) -> None:
     for item in receipt.kept:
         if item.source == "recall":
             _log.info("recalled %s, %d tokens", Redacted(item.title), item.tokens)
-    if receipt.over_limit:
-        _log.warning("the context has %d tokens and the limit is %d", receipt.total_tokens, receipt.limit)

@@ -19,6 +19,9 @@ class ToolCall(Json):
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+_ONLY_TUPLES: set[type] = {tuple}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message(Json):
     """One entry of a conversation, in any role.
@@ -47,9 +50,11 @@ class Message(Json):
     def __post_init__(self) -> None:
         if isinstance(self.timestamp, str):
             object.__setattr__(self, "timestamp", datetime.fromisoformat(self.timestamp))
+        kinds: set[type] = {type(self.tool_calls), type(self.parts), type(self.outside)}
+        if kinds == _ONLY_TUPLES:
+            return  # a build makes hundreds of messages
         for name in ("tool_calls", "parts", "outside"):
-            if not isinstance(getattr(self, name), tuple):
-                object.__setattr__(self, name, tuple(getattr(self, name)))
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,8 @@ _COLUMNS = (
 )
 _NAMES = ("id", "number", "why", "first", "folded", "masked", "recipe", "provider", "model", "limit")
 _FROZEN = ("tools", "sections", "seen", "statics")
+_REMEMBERED = 32
+"""How many frozen parts are remembered as values, by their JSON."""
 
 
 class SqliteEpochs(Repository):
@@ -71,7 +73,13 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
 def _attachments(db: apsw.Connection, epoch_id: Any) -> dict[int, Attachment]:
     query = "select seq, attachment from attachments where epoch_id = ? order by seq"
     rows: Any = db.execute(query, (epoch_id,))
-    return {seq: Attachment.from_json(text) for seq, text in rows}
+    return {seq: _attachment(text) for seq, text in rows}
+
+
+@lru_cache(maxsize=1024)
+def _attachment(text: str) -> Attachment:
+    """Read an attachment: each is read again with every later turn of its epoch."""
+    return Attachment.from_json(text)
 
 
 def end_epochs(db: apsw.Connection, why: str, session_id: str | None = None) -> int:
@@ -135,13 +143,23 @@ def _forgets(db: apsw.Connection) -> int:
 
 def _epoch(row: Any) -> Epoch:
     *values, began_at, asked_at, frozen, tools = row
-    named = dict(zip(_NAMES, values, strict=True))
-    times = {"began_at": moment(began_at), "asked_at": moment(asked_at)}
-    epoch = from_dict(Epoch, {**named, **times, **json.loads(frozen)}, where="epoch")
-    return replace(epoch, tools=_tools(tools or "[]"))
+    named: dict[str, Any] = dict(zip(_NAMES, values, strict=True))
+    return replace(
+        _frozen(frozen),
+        tools=_tools(tools or "[]"),
+        began_at=moment(began_at),
+        asked_at=moment(asked_at),
+        **named,
+    )
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=_REMEMBERED)
+def _frozen(text: str) -> Epoch:
+    """Read the frozen sections of an epoch: they stay the same for all its turns."""
+    return from_dict(Epoch, json.loads(text), where="epoch")
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def _tools(text: str) -> tuple[ToolDefinition, ...]:
     """Read frozen tools. Most sessions of a process have the same ones, and reading them takes long."""
     return tuple(from_dict(ToolDefinition, tool, where="tool") for tool in json.loads(text))
