@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from typing import Literal, NamedTuple
 
@@ -105,7 +106,7 @@ def _two_numbers(chunk: str) -> list[tuple[str, int]]:
     return [(".", 0)]
 
 
-def _language(words: list[str]) -> str:
+def language_of(words: Iterable[str]) -> str:
     """Return the language with the most words of its own; by its words for dates if there are none."""
     present = set(words)
     return max(
@@ -117,7 +118,7 @@ def latin_tokens(text: str) -> tuple[list[Token], Form]:
     """Return the tokens of a text in Latin letters, and how its language writes dates."""
     chunks = list(_CHUNK.finditer(text))
     words = [chunk[0].lower() for chunk in chunks]
-    language = _language(words)
+    language = language_of(words)
     tokens: list[Token] = []
     position = end = 0
     while position < len(chunks):

@@ -71,7 +71,7 @@ def line_query(question: Question) -> LineQuery:
     """Return what the store looks for. What happened on a day may be told two weeks later."""
     spans = [(_seconds(span.first), _seconds(span.last, later=_TOLD_LATER)) for span in question.spans]
     days = [(span.first.toordinal(), span.last.toordinal()) for span in question.spans]
-    return LineQuery(words=question.words, names=question.names, spans=spans, days=days)
+    return LineQuery(words=question.words, names=question.names, named=question.named, spans=spans, days=days)
 
 
 def _seconds(day: date, later: timedelta = timedelta()) -> float:

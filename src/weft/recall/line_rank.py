@@ -224,7 +224,8 @@ class _Ranking:
     def relevance(self, at: int) -> float:
         """Return how much of the question a line has, with what its neighbors add to it.
 
-        Words that many lines have count half. One word that few lines have is enough.
+        Words that many lines have count half. One word that few lines have is enough, and so is the time,
+        unless the question names somebody or something that nobody has spoken of.
         """
         line, rarities, rarest = self._lines[at], self._candidates.rarities, self._candidates.rarest
         own, (_, _, after, *_) = self._coverage[line.hits], self._runs[at].covers
@@ -233,8 +234,10 @@ class _Ranking:
         words = mass / (known + self._candidates.unknown or 1.0)
         words *= max(_COMMON_SHARE, min(1.0, mass / (_TELLING * rarest)))
         own_rarest = max([rarities[bit] for bit in _bits(line.hits)], default=0.0)
-        rare = _RARE_SHARE if own_rarest >= _TELLING * rarest else 0.0
-        dated = max(*self._said_on(line), self._speaks_of(line)) if self._question.asks else 0.0
+        is_strange = self._candidates.is_strange
+        rare = _RARE_SHARE if own_rarest >= _TELLING * rarest and not is_strange else 0.0
+        is_dated = self._question.asks and not is_strange
+        dated = max(*self._said_on(line), self._speaks_of(line)) if is_dated else 0.0
         named = _NAMED_SHARE if self._question.speakers and words else 0.0
         alike = ((line.meaning or 0.0) - _UNRELATED) / (_ALIKE - _UNRELATED)
         return min(1.0, max(words + named, rare, _DATE_SHARE * dated, alike))

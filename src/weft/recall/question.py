@@ -9,6 +9,7 @@ from datetime import date, datetime
 from difflib import SequenceMatcher
 
 from weft.dates.find import DateSpan, dates_in
+from weft.dates.tokens import language_of
 from weft.recall.empty_words import EMPTY_WORDS, SMALL_TALK, cut_unspaced, looks_japanese
 from weft.types.line import Cue
 from weft.types.tokenize import STOP_WORDS, is_unspaced, query_part, words
@@ -17,6 +18,8 @@ _MOST_WORDS = 256
 _FEBRUARY, _LAST_YEAR = 2, 9998
 _SHORTEST_NAME, _SHORTEST_MISSPELT, _LIKENESS = 3, 4, 0.66
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_INSIDE, _MOST_NAMED = re.compile(r"(?<=[\w,;:] )[^\W\d_]{3,}"), 0.5
+"""Words inside of sentences, and how many of them may be names."""
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _ANSWERS = (
     (
@@ -63,6 +66,8 @@ class Question:
     spans: tuple[DateSpan, ...] = ()
     """Days that are asked for. What is to come was not said on its day, but may have been spoken of."""
     today: date = date.max
+    named: frozenset[str] = frozenset()
+    """The significant words that are written like the name of somebody or something else."""
     answer: Cue = field(default=Cue(0))
     asks: bool = False
     """Whether it is a question: only then a time alone is a reason to recall something."""
@@ -98,9 +103,22 @@ def read_question(query: str, speakers: Sequence[str], now: datetime) -> Questio
         speakers=frozenset(named),
         spans=_with_next_year(spans),
         today=now.date(),
+        named=_named(said),
         answer=answer,
         asks=is_question(part),
     )
+
+
+def _named(text: str) -> frozenset[str]:
+    """Return the words inside of sentences that begin with a capital letter, where that makes a name.
+
+    In German every noun has one, and in a title every word.
+    """
+    inside = [(match[0], match[0][0].isupper()) for match in _INSIDE.finditer(text)]
+    names = [word for word, is_capital in inside if is_capital and not word.isupper()]
+    if len(names) > _MOST_NAMED * len(inside) or language_of(text.lower().split()) == "de":
+        return frozenset()
+    return frozenset(part for name in names for part in words(name))
 
 
 def is_question(query: str) -> bool:

@@ -62,10 +62,12 @@ class LineQuery:
     """What to look for: words, names of speakers, and spans of time in seconds since 1970.
 
     Lines that only have a name in them are not ranked higher for it, but one of them may be the answer.
+    `named` are those of the words that are written like the name of somebody or something.
     """
 
     words: Sequence[str]
     names: Sequence[str] = ()
+    named: frozenset[str] = frozenset()
     spans: Sequence[tuple[float, float]] = ()
     days: Sequence[tuple[int, int]] = ()
     """Days since the year 1 that a line may speak of, whenever it was said."""
@@ -76,14 +78,15 @@ class LineCandidates:
     """Lines that match a query or stand near one that does, and how rare the terms of the query are.
 
     `rarities` are in the order of the bits in `Line.hits`; a word that only one line has would be as rare as
-    `rarest`. `unknown` is what the terms weigh that no line has. `average_words` is the mean length of a
-    line.
+    `rarest`. `unknown` is what the terms weigh that no line has, and `is_strange` whether one of them is
+    written like a name. `average_words` is the mean length of a line.
     """
 
     lines: Sequence[Line]
     rarities: Sequence[float]
     rarest: float = 1.0
     unknown: float = 0.0
+    is_strange: bool = False
     average_words: float = 10.0
 
 

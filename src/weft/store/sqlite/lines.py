@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import apsw
@@ -46,8 +47,11 @@ _SPEAKERS = """
 _FREQUENCY = "select doc from temp.vocabulary where term = ?"
 _STARTS = "select sum(doc) from (select doc from temp.vocabulary where term >= ? and term < ? limit 500)"
 _AFTER_ALL = "\U0010ffff"
-_WORD, _PAIR, _START = 0.5, 0.25, 0.4
-"""How much a word counts that no text has, or a pair of characters, and one character that begins a pair."""
+_WORD, _NAME, _PAIR, _START = 0.5, 3.0, 0.25, 0.4
+"""How much a word counts that no text has, or a name, or a pair of characters, and one character that begins
+a pair."""
+_NEARLY_THE_SAME = 0.8
+"""How alike a name and a word are, of which one is the other misspelt."""
 _RANKED = """
     select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
     order by score limit ?
@@ -80,6 +84,7 @@ _LINES_BY_MEANING = f"""
     ) from {_NEAR_LINES}
     left join vectors on vectors.item_id = items.id and vectors.version = :version where place > 0
 """
+_TERMS = "select terms from json_each(?) as hit join items on items.id = hit.value"
 _TEXTS = f"select {ITEM} from json_each(?) as hit cross join items on items.id = hit.value order by hit.key"
 _SHOWABLE = f"select items.id from json_each(:ids) as hit join items on items.id = hit.value where {MAY_FIND}"
 
@@ -107,7 +112,9 @@ def _search(db: apsw.Connection, search: LineSearch, scope: Scope) -> list[Ranke
     places = db.execute(_PLACES, {**values, "ids": json.dumps(list(matches))}).fetchall()
     near = {"version": version, "vector": search.vector}
     candidates = _with_neighbors(db, places, known, near)
-    candidates = replace(candidates, unknown=_unknown(terms, candidates))
+    strange = _strange(db, terms, query.named, matches)
+    unknown = _unknown(terms, candidates, strange)
+    candidates = replace(candidates, unknown=unknown, is_strange=bool(strange))
     return _with_texts(db, search.rank(candidates), values, search.limit)
 
 
@@ -208,14 +215,35 @@ def _by_meaning(db: apsw.Connection, search: LineSearch, scope: Scope, version: 
     return {int(row[0]) for row in db.execute(SIGNS_NEAR, {**values, "version": version, "looks": _NEAR})}
 
 
-def _unknown(terms: Sequence[_Term], candidates: LineCandidates) -> float:
+def _strange(
+    db: apsw.Connection, terms: Sequence[_Term], named: Iterable[str], matches: Iterable[int]
+) -> set[str]:
+    """Return the terms that are written like names and that no text has.
+
+    A word that is nearly the same in a text that matches is taken for the name, spelled differently.
+    """
+    names = {stem for name in named for stem in stems(db, name)}
+    missing = {one.term for one in terms if not one.count and one.term in names}
+    if not missing:
+        return set()
+    rows: Any = db.execute(_TERMS, (json.dumps(list(matches)),))
+    said = {term for (text,) in rows for term in text.split()}
+    return {name for name in missing if not get_close_matches(name, said, 1, _NEARLY_THE_SAME)}
+
+
+def _unknown(terms: Sequence[_Term], candidates: LineCandidates, strange: Container[str]) -> float:
     """Return what the terms weigh that no text has.
 
-    A word is as rare as the others of the query. Most pairs of characters are parts of two words.
+    A word is as rare as the others of the query, and a name decides what the query is about. Most pairs of
+    characters are parts of two words.
     """
-    usual = sum(candidates.rarities) / max(len(candidates.rarities), 1)
-    weights = (_PAIR * candidates.rarest if is_unspaced(term.term) else _WORD * usual for term in terms)
-    return sum(weight for weight, term in zip(weights, terms, strict=True) if not term.count)
+    usual, total = sum(candidates.rarities) / max(len(candidates.rarities), 1), 0.0
+    for term in (one.term for one in terms if not one.count):
+        if is_unspaced(term):
+            total += _PAIR * candidates.rarest
+        else:
+            total += _NAME * candidates.rarest if term in strange else _WORD * usual
+    return total
 
 
 def _with_neighbors(
