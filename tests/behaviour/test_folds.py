@@ -20,6 +20,7 @@ from epoch_chaos import (
     Answer,
     Gated,
     Model,
+    call_of,
     check_begins,
     check_receipt,
     good_summary,
@@ -30,6 +31,8 @@ from epoch_chaos import (
 )
 from programs import environ, run_weft
 from weft.gateway.folds import FOLDING
+from weft.tokens import count
+from weft.types.recipe import Recipe
 
 TURNS = int(os.environ.get("WEFT_FOLD_TURNS", "300"))
 WINDOW = 6_000
@@ -191,6 +194,95 @@ async def test_a_long_run_without_a_summarizer_cuts_as_rarely_and_as_deep() -> N
 
 async def test_messages_that_remind_of_folded_ones_do_not_have_two_folds_within_ten_turns() -> None:
     await check_long_run(old_talk, 150)
+
+
+def _verbose(_: weft.Context) -> Answer:
+    return "They said a lot. " * 2_000
+
+
+def sized_talk(rng: random.Random, number: int, tokens: float) -> str:
+    """Return a message of about so many tokens, in words that are in no other."""
+    text = talk_of(rng, number, syllables=7, words=3)
+    while count(text) < tokens:
+        text += " " + talk_of(rng, number, syllables=7, words=3)
+    return text
+
+
+async def cuts_at_pace(
+    share: float,
+    *,
+    strategy: str = "summarize",
+    summarize: Callable[[weft.Context], Answer] = good_summary,
+    tools: bool = False,
+) -> list[int]:
+    """Talk with exchanges of about this share of the room. Returns the turns in which the history was cut."""
+    rng, queue = random.Random(6), list[Answer]()
+    model = Model(lambda _: queue.pop(0), info=small(8_000), summarize=summarize)
+    app = await connect_at(model, Clock())
+    recipe = Recipe.load("weft")
+    recipe = replace(recipe, history=replace(recipe.history, strategy=strategy))  # type: ignore[arg-type]
+    app.engine = replace(app.engine, builder=weft.ContextBuilder(recipe=recipe))
+    app.folds._engine = app.engine
+    room, cuts = 1_500.0, list[int]()
+    for number in range(50):
+        size = room * share * rng.uniform(0.7, 1.3)
+        is_call = tools and rng.random() < 0.5
+        queue[:] = [call_of(number, f"pier {max(int(size / 2) - 50, 0) // 6}")] if is_call else []
+        queue.append("Done." if is_call else sized_talk(rng, number, size / 2 - 15))
+        start = len(model.requests)
+        await say(app, sized_talk(rng, number, size / 2))
+        first = receipt_of(model.requests[start])
+        room = room if number else first.fold_at / recipe.history.fold_at
+        assert max(receipt_of(one).total_tokens for one in model.requests[start:]) <= first.limit
+        if is_cut(model.requests[start]):
+            assert first.by_layer.get("history", 0) <= first.fold_to
+            cuts.append(number)
+    await app.close()
+    return cuts
+
+
+_WAYS: list[dict[str, Any]] = [
+    {},
+    {"tools": True},
+    {"summarize": _verbose},
+    {"summarize": _refusing},
+    {"strategy": "truncate"},
+    {"strategy": "mask", "tools": True},
+]
+
+
+@pytest.mark.parametrize("way", _WAYS)
+async def test_turns_of_a_fifteenth_of_the_room_have_ten_others_between_two_folds(
+    way: dict[str, Any],
+) -> None:
+    cuts = await cuts_at_pace(1 / 15, **way)
+
+    assert len(cuts) >= 3
+    assert min(late - early for early, late in pairwise(cuts)) > 10, cuts
+
+
+async def test_turns_of_which_ten_do_not_fit_are_folded_as_deep_as_it_goes() -> None:
+    cuts = await cuts_at_pace(0.15)
+
+    assert min(late - early for early, late in pairwise(cuts)) >= 4, cuts
+
+
+async def test_a_summary_that_comes_after_the_history_was_cut_waits_for_the_next_fold() -> None:
+    rng, model = random.Random(7), Gated(at_folds=True, info=small(8_000))
+    app = await connect_at(model, Clock())
+    number, cuts = 0, list[int]()
+    while number < 60 and not (cuts and number > cuts[0] + 4):
+        is_late = model.reached.is_set() and not cuts
+        await app.ask(sized_talk(rng, number, 380 if is_late else 50), session="chat")
+        await asyncio.sleep(0.01)
+        cuts += [number] if is_cut(model.requests[-1]) else []
+        if is_late:
+            model.gate.set()
+            await app.folds.settle()
+        number += 1
+    await app.close()
+
+    assert len(cuts) == 1
 
 
 async def test_a_conversation_of_short_messages_is_folded_before_anything_is_cut() -> None:

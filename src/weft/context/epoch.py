@@ -17,6 +17,7 @@ from weft.context.attach import (
     statics_of,
 )
 from weft.context.model_tokens import plan_for_model
+from weft.context.pace import depth_of, marks_of, pace_of
 from weft.context.plan import ContextPlan, Materials
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter
@@ -33,12 +34,6 @@ from weft.types.session import Entry, Tail
 FULL = "full: the history had no more room"
 _SHORT = 400
 _MASKED = "[Shortened: this result of an earlier exchange had {length} characters.]"
-
-
-def marks_of(rule: HistoryRule, room: int) -> Marks:
-    """Return the marks for the tokens that are left for the history."""
-    room = max(room if rule.max_tokens is None else min(room, rule.max_tokens), 0)
-    return Marks(high=int(room * rule.fold_at), low=int(room * rule.fold_to))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +150,9 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
     except BudgetExceeded:
         return None
     rule = materials.spec.history_rule
-    marks = marks_of(rule, _room(decided))
+    room = _room(decided)
+    pace = pace_of(materials.tail, view, materials.counter, room=room)
+    marks = marks_of(rule, room, pace, turn=_turn_cost(decided))
     if decided.materials.fold is None and materials.fold is not None:
         return None  # there is no more room for the summary
     if decided.over > 0 or (_is_crowded(decided) and _history_cost(decided) > marks.low):
@@ -184,17 +181,24 @@ def _history_cost(decided: ContextPlan) -> int:
     return decided.window.costs[decided.cut] + decided.materials.summary_tokens
 
 
+def _turn_cost(decided: ContextPlan) -> int:
+    """Return the price of the message and of what goes with it."""
+    attached = (section.tokens for section in decided.sections if section.place == Place.MESSAGE)
+    return decided.materials.message_tokens + decided.materials.picture_tokens + sum(attached)
+
+
 def _is_crowded(decided: ContextPlan) -> bool:
     """Check whether something lost its place for want of room, and not for a limit of its layer."""
     pairs = zip(decided.materials.offers, decided.visible, decided.excluded, strict=True)
     return any(len(offer.pieces) > len(visible) + len(excluded) for offer, visible, excluded in pairs)
 
 
-def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
+def begun(materials: Materials, start: Epoch, view: EpochView, *, is_full: bool) -> EpochPlan:
     """Plan the first request of a new epoch, of which `start` has the number, the reason and the recipe.
 
     The history begins where it fits: behind the summary, or, where that is too much or the last epoch was
-    full, so late that it is below the low mark. A recipe may have old results of tools shortened first.
+    full, so late that it is below the low mark, or deeper where `view` shows that it grows fast. A recipe
+    may have old results of tools shortened first.
 
     Raises:
         BudgetExceeded: what must be shown is too large.
@@ -203,16 +207,19 @@ def begun(materials: Materials, start: Epoch, *, is_full: bool) -> EpochPlan:
     spec, rule = materials.spec, materials.spec.history_rule
     whole = replace(materials, spec=_with_rule(spec, HistoryRule(roles=rule.roles)))
     decided, expected = plan_for_model(whole)
-    marks, masked = marks_of(rule, _room(decided)), 0
+    room, masked = _room(decided), 0
+    pace = pace_of(materials.tail, view, materials.counter, room=room)
+    marks = marks_of(rule, room, pace, turn=_turn_cost(decided))
+    depth = depth_of(marks, pace, summary=materials.summary_tokens)
     folded = materials.fold.last if materials.fold else 0
     is_whole = decided.cut == 0 and materials.tail.messages_before == folded
-    most = marks.low if is_full else marks.high
+    most = depth if is_full else marks.due
     if not is_whole or _history_cost(decided) > most or _has_too_many(materials.tail, rule, is_full=is_full):
         if rule.strategy == "mask":
             masked = _last_exchange(materials.tail)
             materials = replace(materials, tail=_masked(materials.tail, masked, materials.counter))
         is_opened = start.why.startswith("unfold")
-        limit = max((marks.high if is_opened else marks.low) - materials.summary_tokens, 0)
+        limit = max((marks.high if is_opened else depth) - materials.summary_tokens, 0)
         count = None if rule.max_messages is None else int(rule.max_messages * rule.fold_to)
         cut = HistoryRule(max_tokens=limit, max_messages=count, roles=rule.roles)
         decided, expected = plan_for_model(replace(materials, spec=_with_rule(spec, cut)))

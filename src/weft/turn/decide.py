@@ -83,7 +83,7 @@ async def _decide_in_epoch(request: BuildRequest, materials: Materials, history:
         expected=decided.expected,
         epoch=step.epoch.number,
         epoch_why="" if step.epoch.id else step.epoch.why,
-        fold_at=step.marks.high,
+        fold_at=step.marks.due,
         fold_to=step.marks.low,
     )
     return replace(context, receipt=receipt, step=step, cache_key=digest_of(request.session_id))
@@ -113,7 +113,7 @@ async def _plan_in_epoch(
             return opened
         newest = history.folds[-1] if history.folds else None
         materials = _behind(materials, await read_unfolded(request, newest))
-    return await offloaded(size, begun, materials, start, is_full=why == FULL)
+    return await offloaded(size, begun, materials, start, view, is_full=why == FULL)
 
 
 async def _with_opened_folds(
@@ -137,7 +137,7 @@ async def _with_opened_folds(
         last = fold.last if fold else 0
         if opened.tail.messages_before != last or tokens > ceiling * request.history_rule.fold_at * share:
             continue
-        decided = await offloaded(size_of(opened), begun, opened, start, is_full=False)
+        decided = await offloaded(size_of(opened), begun, opened, start, view, is_full=False)
         if decided.shows_all and decided.history_tokens <= decided.marks.high * share:
             return _told(decided, first=last + 1, last=view.folded)
     return None

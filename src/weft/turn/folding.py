@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from weft.context.epoch import fold_until
+from weft.context.pace import depth_of, marks_of, pace_of, summary_room
+from weft.context.plan import summary_message
 from weft.errors import ProviderError
 from weft.memory.base import Store
 from weft.providers.base import Provider
@@ -107,7 +109,8 @@ async def fold_session(folding: Folding) -> Fold | None:
     log, session_id = folding.store.messages, folding.session_id
     before = await log.fold(session_id)
     tail = await _tail(folding, before)
-    last = _last(folding, tail) if folding.is_long else 0
+    depth = await _depth(folding, tail)
+    last = _last(folding, tail, depth.kept) if folding.is_long else 0
     if folding.is_long and (last <= tail.messages_before or not folding.may_summarize):
         await folding.store.epochs.end("full", session_id)
         return None
@@ -116,7 +119,8 @@ async def fold_session(folding: Folding) -> Fold | None:
     last = max(last, gap)
     if last <= (before.last if before else 0) or not folding.may_summarize or not await may_ask(folding):
         return None
-    folds = _Summary(folding, before, last)
+    most = depth.summary_beside(_price_after(folding, tail, last)) if folding.is_long else depth.summary
+    folds = _Summary(folding, before, last, most)
     try:
         fold = await folds.make()
     except ProviderError as error:
@@ -138,10 +142,40 @@ async def _tail(folding: Folding, before: Fold | None) -> Tail:
     )
 
 
-def _last(folding: Folding, tail: Tail) -> int:
-    """Return the last message to fold: a third of what is left is for the summary."""
-    room = folding.receipt.fold_to - folding.receipt.fold_to // 3
-    last = fold_until(tail, room, counter(folding.receipt.counter))
+@dataclass(frozen=True, slots=True)
+class _Depth:
+    """The tokens of what stays word for word when a history is folded, and the most for its summary.
+
+    Both together must stay below `low`.
+    """
+
+    kept: int
+    summary: int
+    low: int
+
+    def summary_beside(self, kept: int) -> int:
+        """Return how long a summary may be beside so many tokens that stay word for word."""
+        return max(min(self.summary, self.low - kept), self.summary // 2)
+
+
+async def _depth(folding: Folding, tail: Tail) -> _Depth:
+    """Return how deep to fold: to the low mark, or deeper where ten turns as the last ones would not fit."""
+    receipt, rule = folding.receipt, folding.rule
+    price, room = counter(receipt.counter), round(receipt.fold_to / rule.fold_to)
+    pace = pace_of(tail, await folding.store.epochs.view(folding.session_id), price, room=room)
+    marks = marks_of(rule, room, pace)
+    summary = summary_room(marks)
+    turn = sum(item.tokens for item in receipt.kept if item.zone == "turn" and item.layer != "steps")
+    longer = max(2 * pace.tokens - turn, 0)  # the next message may be longer, and leave less room
+    frame = price.message(summary_message(Fold(last=tail.messages_before, text="")))
+    low = marks_of(rule, room - longer, pace).low - frame
+    kept = min(depth_of(marks, pace, summary=summary) - summary, low - summary // 2)
+    return _Depth(kept=max(kept, 0), summary=summary, low=low)
+
+
+def _last(folding: Folding, tail: Tail, kept: int) -> int:
+    """Return the last message to fold, so that so many tokens stay word for word."""
+    last = fold_until(tail, kept, counter(folding.receipt.counter))
     most = folding.rule.max_messages
     if most is None:
         return last
@@ -149,6 +183,12 @@ def _last(folding: Folding, tail: Tail) -> int:
     beyond = len(entries) - max(int(most * folding.rule.fold_to), 2)
     starts = [at for at, entry in enumerate(entries) if entry.message.role == "user" and at >= beyond]
     return last + (starts[0] if starts and beyond > 0 else 0)
+
+
+def _price_after(folding: Folding, tail: Tail, last: int) -> int:
+    """Return the tokens of the messages after one."""
+    price = counter(folding.receipt.counter)
+    return sum(entry.tokens + price.per_message for entry in tail.entries[last - tail.messages_before :])
 
 
 async def may_ask(folding: Folding) -> bool:
@@ -176,8 +216,8 @@ async def _record(folding: Folding, usage: Usage, *, error: str = "") -> None:
 class _Summary:
     """The making of one summary, and what it costs."""
 
-    def __init__(self, folding: Folding, before: Fold | None, last: int) -> None:
-        self._folding, self._before, self._last = folding, before, last
+    def __init__(self, folding: Folding, before: Fold | None, last: int, most: int) -> None:
+        self._folding, self._before, self._last, self._most = folding, before, last, most
         self.usage = Usage(input_tokens=0, output_tokens=0)
 
     async def make(self) -> Fold:
@@ -202,7 +242,7 @@ class _Summary:
         outside_text = before.outside_text if before else ""
         if theirs:
             outside_text = await self._plain(outside_text, theirs)
-        most = folding.receipt.fold_to // 3
+        most = self._most
         text = shortened(text, most // 2 if outside_text else most, price=count)
         outside_text = shortened(outside_text, most // 2, price=count)
         origins = [message.origin for message in messages]

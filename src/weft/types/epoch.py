@@ -119,10 +119,16 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Tokens of the history: it is folded when it passes `high`, and then down to `low`."""
+    """Tokens of the history: it is folded when it passes `high`, and then down to `low`.
+
+    A history that was cut a short time ago is folded when it passes `due`, which is no less than `high`. One
+    that grows fast is folded down to `target`, which is no more than `low`.
+    """
 
     high: int
     low: int
+    due: int
+    target: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +143,7 @@ class EpochStep:
 
     epoch: Epoch
     attachments: Mapping[int, Attachment] = field(default_factory=dict)
-    marks: Marks = Marks(high=0, low=0)
+    marks: Marks = Marks(high=0, low=0, due=0, target=0)
     hidden: frozenset[tuple[str, str]] = frozenset()
     notice: str = ""
     outside: tuple[str, ...] = ()
@@ -148,9 +154,10 @@ class EpochStep:
 class EpochView:
     """The running epoch of a session, if there is one, and the attachments of its messages by number.
 
-    `ended_why` is why the last one ended, if none is running, and `count` how many there were.
-    `limit`, `first` and `folded` are those of the newest. `forgets` is how often something was taken out of
-    memory.
+    `ended_why` is why the last one ended, if none is running, and `count` how many there were. The
+    attachments of one that ended because it was full are there too. `limit`, `first` and `folded` are those
+    of the newest. `cut_at` is the message with which the history was last folded or cut, or 0. `forgets` is
+    how often something was taken out of memory.
     """
 
     epoch: Epoch | None = None
@@ -160,4 +167,5 @@ class EpochView:
     limit: int = 0
     first: int = 1
     folded: int = 0
+    cut_at: int = 0
     forgets: int = 0

@@ -49,13 +49,21 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
     running = "session_id = ? and ended_at is null"
     query = f"select {_COLUMNS} from epochs where {running} order by id desc limit 1"
     row = db.execute(query, (session_id,)).fetchone()
-    forgets = _forgets(db)
+    forgets, cut_at = _forgets(db), _cut_at(db, session_id)
     if row is None:
         newest = "from epochs where session_id = ? order by id desc limit 1"
-        query = f"select ended_why, number, ceiling, first, folded {newest}"
-        why, number, limit, first, folded = db.execute(query, (session_id,)).fetchone() or ("", 0, 0, 1, 0)
+        query = f"select id, ended_why, number, ceiling, first, folded {newest}"
+        none = (0, "", 0, 0, 1, 0)
+        id_, why, number, limit, first, folded = db.execute(query, (session_id,)).fetchone() or none
         return EpochView(
-            ended_why=why, count=number, limit=limit, first=first, folded=folded, forgets=forgets
+            attachments=_attachments(db, id_) if why == "full" else {},
+            ended_why=why,
+            count=number,
+            limit=limit,
+            first=first,
+            folded=folded,
+            cut_at=cut_at,
+            forgets=forgets,
         )
     attachments = _attachments(db, row[0])
     epoch = _epoch(row)
@@ -66,8 +74,16 @@ def read_view(db: apsw.Connection, session_id: str) -> EpochView:
         limit=epoch.limit,
         first=epoch.first,
         folded=epoch.folded,
+        cut_at=cut_at,
         forgets=forgets,
     )
+
+
+def _cut_at(db: apsw.Connection, session_id: str) -> int:
+    """Return the message with which the newest epoch began that shows less of the history; 0 without one."""
+    newest = "select max(id) from epochs where session_id = ? and (why like 'fold%' or why like 'full%')"
+    query = f"select coalesce(min(seq), 0) from attachments where epoch_id = ({newest})"
+    return int(db.execute(query, (session_id,)).get)
 
 
 def _attachments(db: apsw.Connection, epoch_id: Any) -> dict[int, Attachment]:
