@@ -16,6 +16,7 @@ from functools import cache
 from weft.dates.rules import RULES, Node
 from weft.dates.tokens import Form, Token, han_tokens, latin_tokens
 from weft.dates.words import TRIGGERS
+from weft.types.lazy_pattern import lazy_pattern
 
 _MOST_CHARACTERS = 4096
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,6 +26,7 @@ _NUMERIC = re.compile(
     r"|\b(?:on the|am|le|el|día) \d\d?(?:st|nd|rd|th|\.)?(?!\d)"
 )
 _MAY_BE_NUMERIC, _LONGEST_BEFORE = re.compile(r"\d|\ban\b"), len("before ")
+_HAN = lazy_pattern(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,6 @@ _DAY_ALONE: dict[Form, str] = {
 
 
 # Patterns are compiled at their first use: together they take 10 ms.
-@cache
-def _han() -> re.Pattern[str]:
-    return re.compile(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
-
-
 @cache
 def _dates(form: Form) -> re.Pattern[str]:
     """Compile the patterns of dates. Only some languages put the day behind the month."""
@@ -131,9 +128,9 @@ def dates_in(text: str, now: datetime) -> tuple[DateSpan, ...]:
         return tuple(span for _, span in _spans(text, *latin_tokens(text), now))
     text = unicodedata.normalize("NFC", text)
     spans: list[tuple[int, DateSpan]] = []
-    if _han().search(text):
+    if _HAN.search(text):
         spans += _spans(text, han_tokens(text), "han", now)
-        text = _han().sub(lambda match: "|" * len(match[0]), text)
+        text = _HAN.sub(lambda match: "|" * len(match[0]), text)
     if _may_speak_of_days(text):
         spans += _spans(text, *latin_tokens(text), now)
     return tuple(span for _, span in sorted(spans, key=lambda item: item[0]))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 from weft.types.invisible import INVISIBLE, LINE_BREAKS
+from weft.types.lazy_pattern import lazy_pattern
 
 TAG_NAMES = ("block", "context")
 
@@ -29,15 +29,19 @@ def _spelled(word: str) -> str:
 _NAMES = "|".join(map(_spelled, TAG_NAMES))
 _BRACKETS = "<\uff1c\ufe64"
 _OPEN = f"[{_BRACKETS}]"
-_TAG_START = re.compile(
+_TAG = lazy_pattern(rf"{_OPEN}(?={_GAP}[/\uff0f]?+{_GAP}(?:{_NAMES}){_GAP}[:\uff1a])", re.IGNORECASE)
+_TAG_START = lazy_pattern(
     rf"{_OPEN}[\s/\uff0f{INVISIBLE}{''.join(sorted(set(''.join(TAG_NAMES))))}]*+\Z", re.IGNORECASE
 )
 _LABEL_BRACKETS = "[\uff3b"
 _LABELS = "|".join(map(_spelled, ("System", "User", "Assistant")))
 _INDENT = rf"(?:(?![{LINE_BREAKS}])[\s{INVISIBLE}])*+"
+_LABEL = lazy_pattern(
+    rf"((?:\A|[{LINE_BREAKS}]){_INDENT})(\\*[{re.escape(_LABEL_BRACKETS)}]{_UNSEEN}(?:{_LABELS}){_UNSEEN}[\]\uff3d])"
+)
 _LINE_BREAKS = re.compile(rf"[{LINE_BREAKS}]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-_HIDDEN = re.compile(f"[{INVISIBLE}\u2028\u2029\ufff0-\ufffb]")
+_HIDDEN = lazy_pattern(f"[{INVISIBLE}\u2028\u2029\ufff0-\ufffb]")
 """Characters that nobody sees, or that change the direction of a text."""
 _FENCE_START = re.compile(r"^`{3,}", re.MULTILINE)
 _FENCES = re.compile(r"`{3,}")
@@ -45,30 +49,16 @@ WINDOW, OVERLAP = 65_536, 4_096
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-# These two are compiled at their first use: each takes a millisecond or two, and few texts need one.
-@cache
-def _tag() -> re.Pattern[str]:
-    return re.compile(rf"{_OPEN}(?={_GAP}[/\uff0f]?+{_GAP}(?:{_NAMES}){_GAP}[:\uff1a])", re.IGNORECASE)
-
-
-@cache
-def _label() -> re.Pattern[str]:
-    return re.compile(
-        rf"((?:\A|[{LINE_BREAKS}]){_INDENT})"
-        rf"(\\*[{re.escape(_LABEL_BRACKETS)}]{_UNSEEN}(?:{_LABELS}){_UNSEEN}[\]\uff3d])"
-    )
-
-
 def has_tags(text: str) -> bool:
     """Check whether a text has something that would be read as a tag of ours."""
-    return _has_one_of(_BRACKETS, text) and next(windowed(_tag(), text), None) is not None
+    return _has_one_of(_BRACKETS, text) and next(windowed(_TAG, text), None) is not None
 
 
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
     if not _has_one_of(_BRACKETS, text):
         return text
-    return spliced(text, ((match.start(), match.end(), "&lt;") for match in windowed(_tag(), text)))
+    return spliced(text, ((match.start(), match.end(), "&lt;") for match in windowed(_TAG, text)))
 
 
 def _has_one_of(brackets: str, text: str) -> bool:
@@ -103,7 +93,7 @@ def joined(joint: str, texts: Iterable[str]) -> str:
     parts = list(texts)
     for at in range(len(parts) - 1):
         start = _TAG_START.search(parts[at])
-        if start and _tag().match(start[0] + joint + parts[at + 1]):
+        if start and _TAG.match(start[0] + joint + parts[at + 1]):
             parts[at] = f"{parts[at][: start.start()]}&lt;{start[0][1:]}"
     return joint.join(parts)
 
@@ -112,7 +102,7 @@ def without_labels(text: str) -> str:
     """Escape role labels at the start of a line with one more backslash."""
     if not _has_one_of(_LABEL_BRACKETS, text):
         return text
-    return spliced(text, ((match.start(2), match.start(2), "\\") for match in windowed(_label(), text)))
+    return spliced(text, ((match.start(2), match.start(2), "\\") for match in windowed(_LABEL, text)))
 
 
 def one_line(text: str) -> str:

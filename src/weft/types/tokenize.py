@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from unicodedata import normalize
+
+from weft.types.lazy_pattern import lazy_pattern
 
 STOP_WORDS = frozenset(
     """a about all am an and any are as at be been but by can could did do does for from get had has have he
@@ -18,6 +19,7 @@ MOST_TERMS = 64
 _MOST_QUERY_CHARS = 32_768
 _LOOK_BACK = 1_024
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_UNSPACED = lazy_pattern(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
 
 
 def words(text: str) -> list[str]:
@@ -48,14 +50,8 @@ def slices(text: str, size: int = 32_768) -> Iterator[str]:
     yield text[start:]
 
 
-@cache
-def _unspaced() -> re.Pattern[str]:
-    """Compile the pattern of scripts without spaces at its first use: it takes a millisecond."""
-    return re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
-
-
 def is_unspaced(word: str) -> bool:
-    return not word.isascii() and _unspaced().search(word) is not None
+    return not word.isascii() and _UNSPACED.search(word) is not None
 
 
 def pairs(word: str) -> list[str]:
