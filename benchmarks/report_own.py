@@ -34,7 +34,7 @@ def own_section(page: Page, figures: Mapping[str, Any]) -> None:
     ]
     if rows:
         page.heading(
-            "Build, store, wire, server and heartbeat",
+            "Start, build, store, wire, server and heartbeat",
             "Each figure has its yardstick beside it, measured in the same run. `benchmarks/README.md` says "
             "what each script does.",
         )
@@ -140,6 +140,14 @@ def _first_token(data: dict[str, Any]) -> Iterator[Figure]:
     yield Figure(what, data["live_by_epoch"], f"{number(data['live_by_epoch'])}x", times)
 
 
+def _startup(data: dict[str, Any]) -> Iterator[Figure]:
+    starts = {row["what"]: row for row in data["starts"] if row["p50_ms"] is not None}
+    if ask := starts.get("weft ask"):
+        beside = f"Python alone {ms(ask['p50_ms'] - ask['own_ms'])}"
+        what, took = "`weft ask` in a fresh process, besides the model", ask["p50_ms"]
+        yield Figure(what, took, ms(took), beside, 400.0, "400 ms", "startup")
+
+
 def _recipes(data: list[dict[str, Any]]) -> Iterator[Figure]:
     slowest = max(data, key=lambda row: float(row["p50_ms"]))
     what = f"slowest build of the {len(data)} recipes ({slowest['recipe']})"
@@ -148,6 +156,7 @@ def _recipes(data: list[dict[str, Any]]) -> Iterator[Figure]:
 
 
 _WRITERS: dict[str, Callable[[Any], Iterator[Figure]]] = {
+    "startup": _startup,
     "build": _build,
     "recipes": _recipes,
     "store": _store,

@@ -74,6 +74,7 @@ REASONS: dict[tuple[str, str], str] = {
         "interpreter: it plans and prices the request, searches what was said, and stores the message, the "
         "answer, the receipt and the request in two commits, where the handler stores one row in one"
     ),
+    ("startup", "its goal"): "the machine was busy, and the goal is for an idle one",
     ("heartbeat", "its goal"): "the machine was busy, and the goal is for an idle one",
     ("writing a line", "file: read, change, overwrite"): _DURABLE,
     ("writing a line", "file: opened for appending"): _DURABLE,

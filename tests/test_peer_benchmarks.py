@@ -121,6 +121,7 @@ def test_starts_are_timed_in_fresh_processes(tmp_path: Path) -> None:
 
     starts = {row["what"]: row for row in report["starts"]}
     assert starts["weft --help"]["p50_ms"] > 0
+    assert starts["weft ask"]["p50_ms"] > 0
     assert starts["import weft"]["p50_ms"] > 0
     assert all(row["p50_ms"] is not None or row["note"] for row in report["starts"])
     assert report["weights"] == []
@@ -143,6 +144,7 @@ def test_the_page_of_a_run_has_its_tables_and_charts(tmp_path: Path) -> None:
         {"way": "file: read, change, overwrite", "written": 10, "survived": 6, "write_ms": 1.0},
     ]
     starts = [
+        {"what": "weft ask", "p50_ms": 390.0, "own_ms": 370.0, "note": ""},
         {"what": "import weft", "p50_ms": 80.0, "own_ms": 60.0, "note": ""},
         {"what": "import litellm", "p50_ms": 900.0, "own_ms": 880.0, "note": ""},
         {"what": "import pydantic_ai", "p50_ms": None, "own_ms": None, "note": "not installed"},
@@ -157,6 +159,10 @@ def test_the_page_of_a_run_has_its_tables_and_charts(tmp_path: Path) -> None:
     text = (docs / "benchmarks.md").read_text("utf-8")
     assert "| `import litellm` | 900 ms | 880 ms | 15x ahead |" in text
     assert "| file: read, change, overwrite | 10 | 4 (40%) | 1.00 ms | **2.0x behind**, because " in text
+    assert (
+        "| `weft ask` in a fresh process, besides the model | 390 ms | 400 ms | Python alone 20.0 ms |"
+        in text
+    )
     assert "## Where Weft is behind" in text
     assert "no conversations were given" in text
     ElementTree.parse(docs / "benchmarks-startup.svg")  # noqa: S314 - a file of our own

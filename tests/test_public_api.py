@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from programs import environ, run_weft
 
 HEAVY = (
     "asyncio",
@@ -69,3 +70,19 @@ def test_the_help_of_the_program_pulls_in_no_engine() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert found.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_a_question_in_a_pipe_pulls_in_only_what_it_needs(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['weft', 'ask', '-p', 'scripted', 'hi']\n"
+        "from weft.cli.main import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = 'httpx importlib.metadata numpy prompt_toolkit pydantic rich.live rich.markdown rich.table "
+        "weft.channels.chat xllamacpp yaml'.split()\n"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+
+    found = run_weft(environ(tmp_path), program=(sys.executable, "-c", code))
+
+    assert found.stdout.splitlines() == ["This reply was scripted: no model was asked.", "[]"]

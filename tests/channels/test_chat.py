@@ -16,8 +16,9 @@ from rich.console import Console
 
 import weft
 from talking import ME
-from weft.channels.chat import Chat, TerminalConsent
+from weft.channels.chat import Chat
 from weft.channels.live_markdown import GrowingText
+from weft.channels.terminal_consent import TerminalConsent
 from weft.types.reply import Event
 from wired import calling
 

@@ -1,11 +1,25 @@
-"""The table of commands, and what each of them offers."""
+"""The table of commands, what each of them offers, and how the program ends."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from programs import environ, run_weft
 from weft.cli.main import COMMANDS, app
+
+_HANDLER = """
+import atexit, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            atexit.register(print, "registered while it runs")
+
+sys.meta_path.insert(0, Finder())
+"""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -22,3 +36,25 @@ def test_letters_in_the_wrong_order_name_the_command_with_these_letters() -> Non
 
     assert shown.exit_code == 2
     assert "There is no command 'aks': did you mean 'ask'?" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("program", "handlers"),
+    [
+        (_HANDLER, ["registered while it runs"]),
+        (
+            f"{_HANDLER}\natexit.register(print, 'registered before')",
+            ["registered while it runs", "registered before"],
+        ),
+    ],
+)
+def test_exit_handlers_of_others_run_before_the_program_ends(
+    tmp_path: Path, program: str, handlers: list[str]
+) -> None:
+    code = f"{program}\nfrom weft.__main__ import main\nmain()"
+
+    done = run_weft(environ(tmp_path), "ask", "-p", "nobody", "hi", program=(sys.executable, "-c", code))
+
+    assert done.stdout.splitlines() == handlers
+    assert done.returncode == 2
+    assert "nobody" in done.stderr

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import weft
-from weft.channels.chat import show
+from weft.channels.terminal import show
 from weft.config import Config, ToolSettings
 from weft.errors import ToolError
 from weft.tools.files import MAX_BYTES, FileTools, FileToolSettings

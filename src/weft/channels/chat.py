@@ -12,10 +12,9 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, nullcontext, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from types import ModuleType
 
 from rich.console import Console
 from rich.markup import escape
@@ -28,13 +27,13 @@ from weft.channels.attachments import (
     with_attachments,
 )
 from weft.channels.completions import Completions
-from weft.channels.live_markdown import GrowingText, drawn
-from weft.channels.terminal import show_notice
+from weft.channels.live_markdown import GrowingText
+from weft.channels.terminal import show, show_notice
+from weft.channels.terminal_consent import TerminalConsent, editor
 from weft.errors import WeftError
 from weft.gateway.assistant import Assistant
 from weft.gateway.background import take_reminders
 from weft.gateway.commands import is_command
-from weft.gateway.consent import NO, YES
 from weft.gateway.waiting import pause
 from weft.types.escape import printable
 from weft.types.message import ToolCall
@@ -47,34 +46,7 @@ EMPTY_ANSWER = "The model gave an empty answer: ask again, or choose another mod
 _LOOK_SECONDS = 1.0
 """How often the reminders are looked at while a person types nothing."""
 _SHOWN = 100
-_PROMPT_LINES = 4
 _CHUNK_BYTES = 65_536
-
-
-class TerminalConsent:
-    """Asks the person at the terminal for consent, in the middle of an answer."""
-
-    def __init__(self, out: Console) -> None:
-        self._out, self._one = out, asyncio.Lock()
-        self.growing: GrowingText | None = None
-
-    async def ask(self, question: str) -> bool:
-        """Ask, and return whether they type yes. Ctrl-D counts as no."""
-        async with self._one:
-            with self.growing.paused() if self.growing else nullcontext():
-                show(question, self._out)
-                if len(question) // self._out.width + question.count("\n") > self._out.height - _PROMPT_LINES:
-                    show(f"(All of it is above.) {question.partition(chr(10))[0]}", self._out)
-                try:  # Ctrl-C stops the answer and its question
-                    while (answer := await self._answer()) not in YES | NO:
-                        show("Please type yes or no.", self._out)
-                except (KeyboardInterrupt, EOFError):
-                    return False
-        return answer in YES
-
-    async def _answer(self) -> str:
-        text: str = await _editor().make_prompt().prompt_async("yes or no › ", handle_sigint=False)
-        return text.strip().lower()
 
 
 @dataclass(slots=True)
@@ -180,7 +152,7 @@ class Chat:
             if self.consent is None:
                 draw()
             else:
-                await _editor().print_above(draw)
+                await editor().print_above(draw)
 
 
 def _show_event(event: Event, growing: GrowingText) -> None:
@@ -193,14 +165,6 @@ def _show_event(event: Event, growing: GrowingText) -> None:
             growing.line(f"{call.name} {_arguments(call)}", mark="→")
         case ToolFinished(call, result, failed):
             growing.line(f"{call.name}: {_start(result)}", mark="✗" if failed else "✓")
-
-
-def show(text: str, out: Console) -> None:
-    """Print Markdown: drawn for a person, plain for a program."""
-    if out.is_terminal:
-        out.print(drawn(text))
-    else:
-        out.file.write(f"{text}\n")
 
 
 async def skippable(work: Awaitable[None], what: str, out: Console, err: Console) -> None:
@@ -266,7 +230,7 @@ async def _read(handle: int) -> bytes:
 
 async def typed_lines(history: Sequence[str], out: Console, completions: Completions) -> AsyncIterator[str]:
     """Yield what a person types, with line editing, several lines, and their history at the arrow keys."""
-    session = _editor().make_prompt(history, completions)
+    session = editor().make_prompt(history, completions)
     keys = "Enter sends, Alt-Enter begins a new line, Tab completes, Ctrl-C stops an answer, Ctrl-D leaves."
     out.print(f"[dim]{keys}[/]")
     while True:
@@ -276,9 +240,3 @@ async def typed_lines(history: Sequence[str], out: Console, completions: Complet
             continue
         except EOFError:
             return
-
-
-def _editor() -> ModuleType:
-    from weft.channels import prompt  # noqa: PLC0415 - only a person who types needs an editor
-
-    return prompt

@@ -8,20 +8,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from html import unescape
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.markup import escape
 from rich.spinner import Spinner
 from rich.text import Text
 
+from weft.channels.terminal import drawn
 from weft.types.escape import printable
 
 _FRAME_SECONDS = 1 / 12
-_ENTITY = re.compile(r"&#\w{1,8};")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
@@ -65,23 +64,6 @@ class _Blocks:
         elif match and match[1].startswith(self._fence) and not line.strip(" \n`~"):
             self._fence = ""
         return not match and not self._fence and not line.strip()
-
-
-def drawn(text: str) -> RenderableType:
-    """Render Markdown for a screen.
-
-    Control characters written as entities (`&#x202e;`) have no effect. Links show their address, since the
-    words of a link may name another one.
-    """
-    from rich.markdown import Markdown  # noqa: PLC0415 - 30 ms for `markdown_it`, which no pipe needs
-
-    return Markdown(_ENTITY.sub(_harmless, printable(text)), hyperlinks=False)
-
-
-def _harmless(entity: re.Match[str]) -> str:
-    character = unescape(entity[0])
-    safe = printable(character)
-    return entity[0] if safe == character else safe
 
 
 @dataclass(frozen=True, slots=True)

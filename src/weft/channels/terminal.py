@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from html import unescape
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from weft.types.escape import one_line, printable
 from weft.types.receipt import Receipt, ReceiptItem
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta, ToolStarted
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
 
 LAYER_COLOURS = {
     "tools": "bright_black",
@@ -36,9 +41,42 @@ LAYER_COLOURS = {
     "changes": "bright_cyan",
     "steps": "cyan",
 }
+_ENTITY = re.compile(r"&#\w{1,8};")
 _BAR_WIDTH = 28
 _NARROW = 80
 """Below this width a receipt has no bars, so that its numbers and names have room."""
+
+
+class _Bar:
+    """A bar on stderr that says what the person waits for. Nothing is shown where nobody looks."""
+
+    def __init__(self, waiting: str, err: Console) -> None:
+        self._progress: Progress | None = None
+        if err.is_interactive:
+            from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - 8 ms that pipes need not spend
+
+            columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30))
+            self._progress = Progress(*columns, console=err, transient=True)
+            self._task = self._progress.add_task(escape(printable(waiting)), total=None)
+
+    def __enter__(self) -> Self:
+        if self._progress:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def update(self, done: int, total: int) -> None:
+        """Show how many tokens the model has read."""
+        if self._progress:
+            what = f"reading {done:,} of {total:,} tokens"
+            self._progress.update(self._task, description=what, completed=done, total=total)
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._progress:
+            self._progress.stop()
 
 
 async def show_answer(
@@ -49,24 +87,20 @@ async def show_answer(
     If nobody reads the output any more, the model is stopped too.
     """
     reply: Reply | None = None
-    columns = (TextColumn("[dim]{task.description}"), BarColumn(bar_width=30))
-    progress = Progress(*columns, console=err, transient=True, disable=not err.is_interactive)
     async with aclosing(events):
-        with progress:
-            task = progress.add_task(escape(printable(waiting)), total=None)
+        with _Bar(waiting, err) as bar:
             async for event in events:
                 match event:
                     case Reading(done, total):
-                        what = f"reading {done:,} of {total:,} tokens"
-                        progress.update(task, description=what, completed=done, total=total)
+                        bar.update(done, total)
                     case ToolStarted():
-                        progress.stop()  # the tool may ask the person something
+                        bar.stop()  # the tool may ask the person something
                     case TextDelta(text):
-                        progress.stop()
+                        bar.stop()
                         out.file.write(printable(text) if out.is_terminal else text)
                         out.file.flush()
                     case Done(reply):
-                        progress.stop()
+                        bar.stop()
                         if reply.text.strip() and not reply.text.endswith("\n"):
                             out.file.write("\n")  # now, before a line of the log ends the turn
                         out.file.flush()
@@ -75,6 +109,31 @@ async def show_answer(
     if reply is not None and reply.notice:
         show_notice(reply.notice, err)
     return reply
+
+
+def drawn(text: str) -> RenderableType:
+    """Render Markdown for a screen.
+
+    Control characters written as entities (`&#x202e;`) have no effect. Links show their address, since the
+    words of a link may name another one.
+    """
+    from rich.markdown import Markdown  # noqa: PLC0415 - 30 ms for `markdown_it`, which no pipe needs
+
+    return Markdown(_ENTITY.sub(_harmless, printable(text)), hyperlinks=False)
+
+
+def _harmless(entity: re.Match[str]) -> str:
+    character = unescape(entity[0])
+    safe = printable(character)
+    return entity[0] if safe == character else safe
+
+
+def show(text: str, out: Console) -> None:
+    """Print Markdown: drawn for a person, plain for a program."""
+    if out.is_terminal:
+        out.print(drawn(text))
+    else:
+        out.file.write(f"{text}\n")
 
 
 def show_notice(text: str, out: Console) -> None:
@@ -148,6 +207,8 @@ def _bar(tokens: int, limit: int, layer: str) -> Text:
 
 
 def _dropped(items: tuple[ReceiptItem, ...]) -> Table:
+    from rich.table import Table  # noqa: PLC0415 - the same
+
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     for is_number in (False, True, False):
         table.add_column(no_wrap=is_number, justify="right" if is_number else "left")

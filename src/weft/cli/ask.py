@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from weft.channels.attachments import read_attachment, with_attachments
-from weft.channels.chat import TerminalConsent
 from weft.channels.terminal import show_answer, show_receipt
+from weft.channels.terminal_consent import TerminalConsent
 from weft.cli.options import (
     PERSON,
     AsJson,

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from weft.channels.chat import Chat, TerminalConsent, piped_lines, skippable, typed_lines
+from weft.channels.chat import Chat, piped_lines, skippable, typed_lines
 from weft.channels.completions import Completions
+from weft.channels.terminal_consent import TerminalConsent
 from weft.cli.models import model_names
 from weft.cli.options import (
     CONVERSATION,

@@ -75,10 +75,9 @@ class LazyGroup(TyperGroup):
         if cmd_name in _COUNTS_TOKENS:
             threading.Thread(target=_load_vocabulary, daemon=True).start()
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        gc.disable()  # nothing that is imported is garbage: looking for some takes a tenth of the start
         command = import_module(f"weft.cli.{module}").app
         gc.freeze()
-        gc.enable()
+        gc.enable()  # `__main__.py` turned it off for the imports
         raise_on_interrupt()
         command.rich_markup_mode = None  # plain help, in which a flag does not look like a value
         return typer.main.get_command(command)

@@ -16,6 +16,7 @@ from functools import cache
 from weft.dates.rules import RULES, Node
 from weft.dates.tokens import Form, Token, han_tokens, latin_tokens
 from weft.dates.words import TRIGGERS
+from weft.types.lazy_pattern import lazy_pattern
 
 _MOST_CHARACTERS = 4096
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,7 +26,7 @@ _NUMERIC = re.compile(
     r"|\b(?:on the|am|le|el|día) \d\d?(?:st|nd|rd|th|\.)?(?!\d)"
 )
 _MAY_BE_NUMERIC, _LONGEST_BEFORE = re.compile(r"\d|\ban\b"), len("before ")
-_HAN = re.compile(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
+_HAN = lazy_pattern(r"\d{1,4}\s?[年月日号號]|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

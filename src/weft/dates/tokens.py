@@ -17,6 +17,7 @@ from weft.dates.words import (
     han_number,
     han_token,
 )
+from weft.types.lazy_pattern import lazy_pattern
 
 
 class Token(NamedTuple):
@@ -30,17 +31,17 @@ class Token(NamedTuple):
 
 Form = Literal["month first", "day first", "han"]
 """How dates are written: May 11, 11 May, or 5月11日."""
-_CHUNK = re.compile(r"\d[^\W_]*(?:[.,:/-]\d[^\W_]*)*|[^\W\d_]+")
-_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:T.*)?")
-_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
-_YEAR_MONTH = re.compile(r"(\d{4})-(\d\d)")
-_MONTH_YEAR = re.compile(r"(\d\d?)/(\d{4})")
-_ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|re|ro|do|e|ème|º|ª|te|ten|ter)")
-_PAIR = re.compile(r"(\d{1,4})-(\d{1,4})")
-_DECADE = re.compile(r"(\d{3}0)s")
-_DAY_MONTH = re.compile(r"(\d{1,2})\.(\d{1,2})")
-_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})")
-_BREAKS = re.compile(r"[^\s'’\-–—,.]|\n")
+_CHUNK = lazy_pattern(r"\d[^\W_]*(?:[.,:/-]\d[^\W_]*)*|[^\W\d_]+")
+_YEAR_FIRST = lazy_pattern(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:T.*)?")
+_YEAR_LAST = lazy_pattern(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
+_YEAR_MONTH = lazy_pattern(r"(\d{4})-(\d\d)")
+_MONTH_YEAR = lazy_pattern(r"(\d\d?)/(\d{4})")
+_ORDINAL = lazy_pattern(r"(\d{1,2})(?:st|nd|rd|th|er|re|ro|do|e|ème|º|ª|te|ten|ter)")
+_PAIR = lazy_pattern(r"(\d{1,4})-(\d{1,4})")
+_DECADE = lazy_pattern(r"(\d{3}0)s")
+_DAY_MONTH = lazy_pattern(r"(\d{1,2})\.(\d{1,2})")
+_SLASHED = lazy_pattern(r"(\d{1,2})/(\d{1,2})")
+_BREAKS = lazy_pattern(r"[^\s'’\-–—,.]|\n")
 _BEFORE_NUMBER = "_+$€£¥#@.:/\\"
 _AFTER_NUMBER = "%$€£¥°"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from weft.types.lazy_pattern import lazy_pattern
+
 _MAX_CHARS = 500
-_ORDER = re.compile(
+_ORDER = lazy_pattern(
     r"""^\s*(?:please[,\s]+|(?:can|could|would|will)\s+you\s+(?:please\s+)?)?
     (?:remember(?:\s+that|\s*:)|(?:do\s+not|don['’]t)\s+forget\s+that|keep\s+in\s+mind\s+that
     |(?:recuerda|no\s+olvides)\s+que|lembra(?:-te)?(?:\s+de)?\s+que|não\s+esqueças\s+que
@@ -14,7 +16,7 @@ _ORDER = re.compile(
     \s*(?P<what>\S.*)$""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-_STORY = re.compile(r"(?:time|day|night|year|summer|winter|one)\b", re.IGNORECASE)
+_STORY = lazy_pattern(r"(?:time|day|night|year|summer|winter|one)\b", re.IGNORECASE)
 
 
 def explicit_memory(text: str) -> str | None:

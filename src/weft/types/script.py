@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
+from weft.types.lazy_pattern import lazy_pattern
+
 Script = Literal["plain", "latin", "cyrillic", "arabic", "devanagari", "cjk", "emoji", "other"]
 """`plain` is text in ASCII letters, `latin` a language that adds others to them, such as German."""
 SCRIPTS: tuple[Script, ...] = get_args(Script)
@@ -17,19 +19,19 @@ _WHOLE, _WINDOW = 1024, 256
 _FEW = 0.005
 """A text with fewer letters beyond ASCII than this share is plain: a name or a foreign word stands in it."""
 _LETTERS: Mapping[Script, re.Pattern[str]] = {
-    "plain": re.compile(r"[0-9A-Za-z]+"),
-    "latin": re.compile(r"[ªºÀ-ÖØ-öø-\u024f\u0300-\u036f\u1e00-\u1eff]+"),
-    "cyrillic": re.compile(r"[\u0400-\u052f\u1c80-\u1c8f\u2de0-\u2dff\ua640-\ua69f]+"),
-    "arabic": re.compile(r"[\u0600-\u06ff\u0750-\u077f\u0870-\u08ff\ufb50-\ufdff\ufe70-\ufefc]+"),
-    "devanagari": re.compile(r"[\u0900-\u097f\ua8e0-\ua8ff]+"),
-    "cjk": re.compile(
+    "plain": lazy_pattern(r"[0-9A-Za-z]+"),
+    "latin": lazy_pattern(r"[ªºÀ-ÖØ-öø-\u024f\u0300-\u036f\u1e00-\u1eff]+"),
+    "cyrillic": lazy_pattern(r"[\u0400-\u052f\u1c80-\u1c8f\u2de0-\u2dff\ua640-\ua69f]+"),
+    "arabic": lazy_pattern(r"[\u0600-\u06ff\u0750-\u077f\u0870-\u08ff\ufb50-\ufdff\ufe70-\ufefc]+"),
+    "devanagari": lazy_pattern(r"[\u0900-\u097f\ua8e0-\ua8ff]+"),
+    "cjk": lazy_pattern(
         r"[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
         r"\U00020000-\U0003ffff]+"
     ),
-    "emoji": re.compile(
+    "emoji": lazy_pattern(
         r"[\u200d\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff\U000e0020-\U000e007f]+"
     ),
-    "other": re.compile(
+    "other": lazy_pattern(
         r"[\u0250-\u02ff\u0370-\u03ff\u0530-\u05ff\u0700-\u074f\u0780-\u086f\u0980-\u10ff\u1200-\u1c7f"
         r"\u1c90-\u1dff\u1f00-\u1fff\u2070-\u25ff\u2800-\u2aff\u2c00-\u2ddf\ua4d0-\ua63f\ua6a0-\ua8df"
         r"\ua900-\ua95f\ua980-\uabff\ud800-\uf8ff\U00010000-\U0001efff\U0001fb00-\U0001ffff]+"

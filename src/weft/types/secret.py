@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+
+from weft.types.lazy_pattern import lazy_pattern
 
 SHORTEST_SECRET = 6
 _SHOWN = 300
@@ -14,24 +15,24 @@ _LONGEST_PEM = 9_000
 
 # Keys that tell by their first letters what they are. No letter may stand before (`task-...` is none), but
 # `bot` stands before a key of Telegram in an address.
-_TOKEN = re.compile(r"""(?xa)(?<![0-9])[0-9]{6,12}:AA[\w-]{20,} | (?<![A-Za-z0-9])(?:AIza[\w-]{30,}
+_TOKEN = lazy_pattern(r"""(?xa)(?<![0-9])[0-9]{6,12}:AA[\w-]{20,} | (?<![A-Za-z0-9])(?:AIza[\w-]{30,}
     | sk-(?:ant|proj|or)-[\w-]{16,} | sk-(?:[a-z0-9]{2,10}-){0,2}\w{16,}[\w-]* | [rs]k_(?:live|test)_\w{16,}
     | (?:gh[oprsu]|github_pat|gsk|hf)_\w{16,} | glpat-[\w-]{16,} | xox[abeoprs]-[\w-]{10,}
     | (?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9a-z]) | (?:npm_|pypi-)[\w-]{30,} | eyJ[\w-]{8,}\.[\w-]{6,}\.[\w-]*)""")
 _FEW = 8
-_WORD_AT_START = re.compile(r"\A\S*")
+_WORD_AT_START = lazy_pattern(r"\A\S*")
 # The mix that makes a key: neither `sk-xxxxxxxxxxxxxxxx` nor `hf_some_long_identifier` has it.
-_MIX = re.compile(r"(?s)(?!.*([xX0])\1{5})(?:.*[0-9A-Z]|.*[a-z]{16})")
+_MIX = lazy_pattern(r"(?s)(?!.*([xX0])\1{5})(?:.*[0-9A-Z]|.*[a-z]{16})")
 # Up to its end, or as far as it looks like one: a key cut short is still a key.
-_PEM = re.compile(r"(?a)-----BEGIN ([A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?)-----")
-_PEM_BODY = re.compile(r"(?a)(?:\s{0,8}[\w+/=]{16,}+)++")
-_LOGIN = re.compile(r"://([^\s/?#@:]{0,200}:([^\s/?#]{1,200}))@")
+_PEM = lazy_pattern(r"(?a)-----BEGIN ([A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?)-----")
+_PEM_BODY = lazy_pattern(r"(?a)(?:\s{0,8}[\w+/=]{16,}+)++")
+_LOGIN = lazy_pattern(r"://([^\s/?#@:]{0,200}:([^\s/?#]{1,200}))@")
 # The value is looked at, not taken, because it may be the name of the next: `password: token: ...`.
-_NAMED = re.compile(r"""(?xi)(?:(pass(?:word|wd|phrase|code)|secret|token|(?:api|access|private)[_ -]?key
+_NAMED = lazy_pattern(r"""(?xi)(?:(pass(?:word|wd|phrase|code)|secret|token|(?:api|access|private)[_ -]?key
     |contrase.a|senha|mot[ ]de[ ]passe|passwort|kennwort|wachtwoord)["'`*]{0,2}
     (?:\s{0,3}[:=]{1,2}>?|\sis:?(?=\s))[\s"'`*]{0,5}|bearer[ ])(?=([^\s"'`]{6,400}))""")
 # What stands where a secret would: a reference, a path, a call, a row of stars, words of a manual.
-_NO_SECRET = re.compile(r"""(?xis)\$(?:\w+|[{(].*) | [~/.<{\[].* | \w+://.* | [\w.]+\(.* | [*x•#_.-]+
+_NO_SECRET = lazy_pattern(r"""(?xis)\$(?:\w+|[{(].*) | [~/.<{\[].* | \w+://.* | [\w.]+\(.* | [*x•#_.-]+
     | (?:os\.|env[.:]|process\.|your|change|example|redacted|hidden|removed|1password|none|null).*""")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from weft.types.escape import OVERLAP, WINDOW, spliced
 from weft.types.invisible import place_in_text, seen
+from weft.types.lazy_pattern import lazy_pattern
 
 _TAGS = """s bos eos pad unk mask sep cls sop eop eod eom eot gmask smask
     start_of_turn end_of_turn start_of_image end_of_image image_soft_token begin_of_text end_of_text
@@ -25,7 +26,7 @@ _BRACKETS = """TOOL_CALLS TOOL_RESULTS TOOL_CONTENT AVAILABLE_TOOLS SYSTEM_PROMP
     gMASK sMASK""".split()
 _LONGEST = 64
 
-TEMPLATE_TOKEN = re.compile(
+TEMPLATE_TOKEN = lazy_pattern(
     rf"""
       <(?=\|)                                           # <|im_start|> and <|turn>, whatever follows
     | <(?=[^<>\n\\]{{1,{_LONGEST}}}\|>)                 # <turn|>

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from unicodedata import normalize
 
+from weft.types.lazy_pattern import lazy_pattern
+
 STOP_WORDS = frozenset(
     """a about all am an and any are as at be been but by can could did do does for from get had has have he
     her him his how i if in into is it its just me my no not of on or our out please she should so some tell
@@ -17,7 +19,7 @@ MOST_TERMS = 64
 _MOST_QUERY_CHARS = 32_768
 _LOOK_BACK = 1_024
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
+_UNSPACED = lazy_pattern(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+")
 
 
 def words(text: str) -> list[str]:
@@ -49,7 +51,7 @@ def slices(text: str, size: int = 32_768) -> Iterator[str]:
 
 
 def is_unspaced(word: str) -> bool:
-    return _UNSPACED.search(word) is not None
+    return not word.isascii() and _UNSPACED.search(word) is not None
 
 
 def pairs(word: str) -> list[str]:
