@@ -22,11 +22,11 @@ CHANGES = "changes"
 """The layer of what changed in the frozen part since the epoch began."""
 _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
-_ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.015, 0.05, 48
+_ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.0125, 0.05, 48
 """How much a layer that is shown if there is room may attach in a turn, and in the first turn of a session: a
 part of the room, and at least so many tokens. More of it would fill a small window in a few turns."""
-_LARGE_ROOM = 17_000
-"""What a room has beyond this counts twice: there recall attaches all that it may before the room is full."""
+_LARGE_ROOM, _LARGE_TIMES = 17_000, 3
+"""What a room has beyond this counts three times: in a large one recall may attach all that its layer allows."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
@@ -178,7 +178,8 @@ def _capped(layer: Layer, room: int, share: float) -> Layer:
     """Limit what a layer may attach in one turn: all of it is sent again with every later request."""
     if layer.keep != Keep.IF_ROOM or layer.source in ("history", "message"):
         return layer
-    most = max(int((room + max(room - _LARGE_ROOM, 0)) * share), _ATTACHED_TOKENS)
+    counted = room + (_LARGE_TIMES - 1) * max(room - _LARGE_ROOM, 0)
+    most = max(int(counted * share), _ATTACHED_TOKENS)
     return replace(layer, max_tokens=most if layer.max_tokens is None else min(most, layer.max_tokens))
 
 
