@@ -26,7 +26,7 @@ _ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.0125, 0.05, 48
 """How much a layer that is shown if there is room may attach in a turn, and in the first turn of a session: a
 part of the room, and at least so many tokens. More of it would fill a small window in a few turns."""
 _LARGE_ROOM, _LARGE_TIMES = 17_000, 3
-"""What a room has beyond this counts three times: in a large one recall may attach all that its layer allows."""
+"""What a room has beyond this counts three times: a large one lets recall attach all that its layer may."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
