@@ -26,6 +26,8 @@ SIZES, LARGEST, LARGE = (1_000, 10_000), 100_000, 1_000_000
 COUNT_GOAL, GROWTH_GOAL, STORED_GROWTH_GOAL = 1 / 20, 1.2, 1.5
 _BATCH = 1_000
 _QUESTION = "When does the dive boat leave, and what should I pack?"
+_THANKS = "Thanks, that is all!"
+"""A message that recall has nothing to look for."""
 _WORDS = (
     "the plan for tuesday is to move both meetings and send notes about tide tables before lunch while the "
     "boat waits near pier four with a new camera housing and spare batteries for every dive this season"
@@ -45,11 +47,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """One size of a log in a database: the median and the slow end of a build inside an epoch."""
+    """One size of a log in a database: the median and the slow end of a build inside an epoch.
+
+    `thanks_p50_ms` is the median for a message that recall has nothing to look for.
+    """
 
     messages: int
     p50_ms: float
     p95_ms: float
+    thanks_p50_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class BuildReport:
     growth: float
     stored_of_count_10k: float
     stored_growth: float
+    thanks_of_count_10k: float
+    thanks_growth: float
 
 
 async def measure_build(
@@ -99,6 +107,8 @@ async def measure_build(
         growth=rows[listed[-1]].p50_ms / rows[1_000].p50_ms,
         stored_of_count_10k=stored[10_000].p50_ms / rows[10_000].count_ms,
         stored_growth=stored[sizes[-1]].p50_ms / stored[1_000].p50_ms,
+        thanks_of_count_10k=stored[10_000].thanks_p50_ms / rows[10_000].count_ms,
+        thanks_growth=stored[sizes[-1]].thanks_p50_ms / stored[1_000].thanks_p50_ms,
     )
 
 
@@ -107,14 +117,17 @@ async def _stored(
 ) -> dict[int, StoredRow]:
     """Talk in a session of each size until its epoch runs, then build in it, in turn for every size."""
     apps = {size: await _talked(folder / str(size), size, progress) for size in sizes}
-    times: dict[int, list[float]] = {size: [] for size in sizes}
+    asked: dict[int, list[float]] = {size: [] for size in sizes}
+    thanked: dict[int, list[float]] = {size: [] for size in sizes}
     for _ in progress.track(range(rounds), description="building in epochs"):
         for size, app in apps.items():
-            times[size].append(await milliseconds(app.context(_QUESTION, session="talk")))
+            asked[size].append(await milliseconds(app.context(_QUESTION, session="talk")))
+            thanked[size].append(await milliseconds(app.context(_THANKS, session="talk")))
     for app in apps.values():
         await app.close()
     return {
-        size: StoredRow(messages=size, p50_ms=p50(took), p95_ms=p95(took)) for size, took in times.items()
+        size: StoredRow(messages=size, p50_ms=p50(took), p95_ms=p95(took), thanks_p50_ms=p50(thanked[size]))
+        for size, took in asked.items()
     }
 
 
@@ -180,9 +193,10 @@ def _show(report: BuildReport) -> None:
         figures = (row.p50_ms, row.p95_ms, row.first_ms, row.count_ms)
         rows.add_row(f"{row.messages:,}", *(f"{figure:.2f} ms" for figure in figures))
     out.print(rows)
-    rows = table("messages in the database", "build in an epoch p50", "p95")
+    rows = table("messages in the database", "build in an epoch p50", "p95", "nothing to recall p50")
     for stored in report.stored:
-        rows.add_row(f"{stored.messages:,}", f"{stored.p50_ms:.2f} ms", f"{stored.p95_ms:.2f} ms")
+        stored_figures = (stored.p50_ms, stored.p95_ms, stored.thanks_p50_ms)
+        rows.add_row(f"{stored.messages:,}", *(f"{figure:.2f} ms" for figure in stored_figures))
     out.print()
     out.print(rows)
     out.print(f"build at 10k / counting it anew: {report.of_count_10k:.4f} (goal at most {COUNT_GOAL:.4f})")
@@ -193,6 +207,10 @@ def _show(report: BuildReport) -> None:
     largest = f"{report.stored[-1].messages:,}"
     growth = f"{report.stored_growth:.2f} (goal at most {STORED_GROWTH_GOAL})"
     out.print(f"in an epoch, from the database: build at {largest} / build at 1k: {growth}")
+    share = f"{report.thanks_of_count_10k:.4f} (goal at most {COUNT_GOAL:.4f})"
+    out.print(f"the same, nothing to recall: build at 10k / counting it anew: {share}")
+    growth = f"{report.thanks_growth:.2f} (goal at most {STORED_GROWTH_GOAL})"
+    out.print(f"the same, nothing to recall: build at {largest} / build at 1k: {growth}")
 
 
 def main() -> None:

@@ -69,6 +69,9 @@ REASONS: dict[tuple[str, str], str] = {
         "a build looks at each of 100 skills and ranks 200 entries of a memory file, whatever the history"
     ),
     ("build in an epoch", "its goal"): _TURN,
+    ("build without recall", "its goal"): (
+        "it reads a dozen tables, and plans, prices and accounts for 200 messages one by one in Python"
+    ),
     ("serve", "its goal"): (
         "a turn needs several times the processor time of the handler, and turns that overlap wait for one "
         "interpreter: it plans and prices the request, searches what was said, and stores the message, the "

@@ -56,9 +56,9 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _LINE_START = re.compile(r"\n(?=\S)")
 _JUST_WRITTEN_NS = 100_000_000
+"""A file changed so shortly before it was read may change again under the same time stamp."""
 FEW_FILES = 32
 """So many files are looked at in the event loop: the way to a thread takes longer than a few system calls."""
-"""A file changed so shortly before it was read may change again under the same time stamp."""
 
 
 @dataclass(frozen=True, slots=True)

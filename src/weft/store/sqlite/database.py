@@ -83,7 +83,7 @@ class Database:
         self._reads: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
         self._readers = ThreadPoolExecutor(READERS, "weft-store-read")
         self._reader = threading.local()  # the `connection` and the `job` of a thread that reads
-        self._here = threading.local()  # the same of a thread with a loop, and when its lookup ends
+        self._here = threading.local()  # the same of a thread with a loop, and when its lookup and turn end
         self._connections: list[apsw.Connection] = []
         self._closed = False
         with translated(path):
@@ -123,11 +123,13 @@ class Database:
         if self._in_memory:
             return await self.write(work)
         self._check_open()
-        # Others run in between: they keep their order, and a poll does not starve them.
-        await asyncio.sleep(0)
         with translated(self.path):
-            connection = self._connection_here()
-            self._here.until = time.monotonic() + _QUICK_SECONDS
+            connection, now = self._connection_here(), time.monotonic()
+            if now > self._here.turn_ends:  # many lookups in a row must not keep others from running
+                await asyncio.sleep(0)
+                now = time.monotonic()
+                self._here.turn_ends = now + _QUICK_SECONDS
+            self._here.until = now + _QUICK_SECONDS
             with suppress(apsw.InterruptError, apsw.BusyError), connection:
                 return work(connection)
         return await self.read(work)
@@ -137,6 +139,7 @@ class Database:
         connection: apsw.Connection | None = getattr(self._here, "connection", None)
         if connection is None:
             connection = self._here.connection = connect(self.uri, read_only=True)
+            self._here.turn_ends = 0.0
             connection.set_busy_handler(None)
             connection.set_progress_handler(lambda: time.monotonic() > self._here.until, _FEW_OPERATIONS)
             self._connections.append(connection)
