@@ -37,7 +37,8 @@ wheel:
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Everything of benchmarks/README.md in one run, beside other libraries; it takes about half an hour, and writes
-# docs/explanation/benchmarks.md. `make bench DATA=locomo.json` measures retrieval quality, too.
+# docs/explanation/benchmarks.md. `make bench DATA=locomo.json` measures retrieval quality, too, and talks these
+# conversations through.
 DATA ?=
 BENCH := .venv-bench
 FIGURES := $(BENCH)/figures
@@ -56,7 +57,7 @@ bench: $(BENCH)/.ready
 	$(call MEASURE,serve)
 	$(call MEASURE,pages)
 	$(call MEASURE,heartbeat)
-	$(call MEASURE,stability)
+	$(call MEASURE,stability,$(DATA))
 	$(call MEASURE,first_token)
 	$(BENCH)/bin/python benchmarks/report.py $(FIGURES)
 

@@ -57,7 +57,7 @@ def _stability(page: Page, rows: list[dict[str, Any]]) -> None:
         "A conversation of many turns with recall, tools and edits of memory. *Share* is the part of a "
         "request that is the same from the beginning as the one before; costs are by the rules of vendors' "
         "caches, relative to writing everything anew each turn (*rebuild*).",
-        "`python benchmarks/stability.py`",
+        "`python benchmarks/stability.py [PATH]`",
     )
     titles = ("way", "share", "tokens sent", "Anthropic", "automatic 0.1", "automatic 0.5", "breakpoints")
     page.table(

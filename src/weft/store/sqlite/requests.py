@@ -14,6 +14,17 @@ from weft.types.sent import SentRequest, StoredRequest
 
 _DEEPEST = 64
 """How many requests may build on each other until one is stored whole."""
+_HASHES = """
+    with recursive chain(id, base, shared, wanted, depth) as (
+        select id, base, shared, items, 0 from requests where id = ?
+        union all
+        select requests.id, requests.base, requests.shared, min(wanted, chain.shared), chain.depth + 1
+        from chain join requests on requests.id = chain.base
+    )
+    select position, hash from chain join request_items on request_id = chain.id
+    where position < wanted order by depth desc
+"""
+"""The items of a request, by their positions: an own one comes after one of a request it builds on."""
 _REQUESTS = "id, turn_id, round, head, marks, digest, base, shared, shared_bytes, at"
 
 
@@ -67,18 +78,9 @@ def _newest(db: apsw.Connection, turn_id: str) -> tuple[int | None, int, list[st
 
 def hashes_of(db: apsw.Connection, request_id: int) -> list[str]:
     """Return the hashes of all items of a request, those of the requests it builds on among them."""
-    hashes: dict[int, str] = {}
-    query = "select base, shared, items from requests where id = ?"
-    wanted, current = None, request_id
-    while True:
-        row: Any = db.execute(query, (current,)).fetchone()
-        base, shared, items = row
-        wanted = items if wanted is None else wanted
-        rows = db.execute("select position, hash from request_items where request_id = ?", (current,))
-        hashes |= {at: hash_ for at, hash_ in rows if at < wanted and at not in hashes}
-        if base is None:
-            return [hashes[at] for at in sorted(hashes)]
-        wanted, current = min(wanted, shared), base
+    rows: Any = db.execute(_HASHES, (request_id,))
+    hashes: dict[int, str] = dict(rows)
+    return [hashes[at] for at in sorted(hashes)]
 
 
 def read_requests(db: apsw.Connection, turn_id: str) -> list[StoredRequest]:
