@@ -267,6 +267,25 @@ async def test_turns_of_which_ten_do_not_fit_are_folded_as_deep_as_it_goes() -> 
     assert min(late - early for early, late in pairwise(cuts)) >= 4, cuts
 
 
+async def test_turns_of_nearly_half_the_room_are_summarized_before_they_leave_the_view() -> None:
+    kept, whys = list[int](), list[str]()
+    rng, model = random.Random(6), Model(info=small(8_000))
+    app = await connect_at(model, Clock())
+    room = 1_500.0
+    for number in range(12):
+        start = len(model.requests)
+        await say(app, sized_talk(rng, number, room * (0.4 if number else 0.1)))
+        receipt = receipt_of(model.requests[start])
+        room = room if number else receipt.fold_at / 0.85
+        if is_cut(model.requests[start]):
+            whys.append(receipt.epoch_why)
+            kept.append(len(model.requests[start].history))
+    await app.close()
+
+    assert len(whys) >= 4
+    assert all(why.startswith("fold") for why in whys[1:]), whys
+
+
 async def test_a_summary_that_comes_after_the_history_was_cut_waits_for_the_next_fold() -> None:
     rng, model = random.Random(7), Gated(at_folds=True, info=small(8_000))
     app = await connect_at(model, Clock())

@@ -47,6 +47,7 @@ SUBJECTS = [
     ("de", "Ist das Klavier beim Umzug im Preis drin?", "yesterday"),
     ("de", "Was schenken wir Mama zum Geburtstag?", "present"),
     ("de", "Was ist mit der Waschmaschine?", "washing"),
+    ("de", "Was kostete unsere Wagenreparatur, die mit den Bremsen?", "car-feb"),
     ("fr", "Il est à combien, le loyer de l'appart ?", "flat-may"),
     ("fr", "ils ont coute combien les freins", "car-feb"),
     ("fr", "Notre chatte est allergique à quoi ?", "cat"),

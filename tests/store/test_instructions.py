@@ -52,6 +52,17 @@ async def test_the_same_text_twice_is_one_and_can_become_pinned(store: weft.Stor
     assert await store.instructions.list(ME) == [first], "it was recognized before it was pinned"
 
 
+async def test_what_was_taken_back_once_is_not_taken_back_again(store: weft.Store) -> None:
+    first = await store.instructions.add(ME, "Always answer in Spanish.")
+    assert await store.instructions.undo(ME, first.id)
+    second = await store.instructions.add(ME, "Never call me Bob.")
+    assert await store.instructions.undo(ME, second.id)
+
+    assert not await store.instructions.undo(ME, second.id)
+
+    assert await store.instructions.list(ME) == []
+
+
 async def test_linked_senders_share_their_instructions_and_other_people_have_none(store: weft.Store) -> None:
     await store.instructions.add("telegram:7", "Always answer in Spanish.")
     await store.instructions.add(ME, "Always answer in Spanish")

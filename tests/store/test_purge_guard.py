@@ -144,3 +144,22 @@ async def test_a_purged_text_is_guarded_for_a_day_and_then_its_length_is_forgott
 
     assert [message.content for message in await store.messages.all(session)] == [TEXT], "it is new text"
     assert sql("select length from purges") == [(None,)]
+
+
+@pytest.mark.parametrize("text", ["507f1f77bcf86cd799439011", "2026-10-05T12:00"])
+async def test_a_purged_text_with_the_form_of_an_id_or_a_time_leaves_messages_and_calls(
+    store: weft.Store, text: str
+) -> None:
+    session = (await store.sessions.find_or_create("a", "b", "c")).id
+    call = weft.ToolCall(id="1", name="look", arguments={"key": text})
+    said = [user(text), weft.Message(role="assistant", content="", tool_calls=(call,))]
+    await store.messages.append(session, *said)
+
+    await store.purge(text)
+    await store.messages.append(session, *said)
+
+    kept = await store.messages.all(session)
+    mark = f"[purged:{fingerprint(text)}]"
+    assert [message.content for message in kept if message.role == "user"] == [mark, mark]
+    assert [one.arguments for message in kept for one in message.tool_calls] == [{"key": mark}] * 2
+    assert await store.check() == []

@@ -207,7 +207,7 @@ def _bar(tokens: int, limit: int, layer: str) -> Text:
 
 
 def _dropped(items: tuple[ReceiptItem, ...]) -> Table:
-    from rich.table import Table  # noqa: PLC0415 - the same
+    from rich.table import Table  # noqa: PLC0415 - pipes show no receipt
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     for is_number in (False, True, False):

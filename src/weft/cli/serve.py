@@ -201,7 +201,7 @@ def spare_collector() -> None:
     """Take what is loaded by now out of the garbage collector's sight: it stays until the end anyway.
 
     Looking through half a million objects of modules stops all threads for a tenth of a second, each time.
-    A turn makes a few thousand objects, and nearly all of them go without it: it looks for others less often.
+    A turn makes a few thousand objects, and most of them go without it: it looks for others less often.
     """
     gc.collect()
     gc.freeze()

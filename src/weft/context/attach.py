@@ -26,7 +26,7 @@ _ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.0125, 0.05, 48
 """How much a layer that is shown if there is room may attach in a turn, and in the first turn of a session: a
 part of the room, and at least so many tokens. More of it would fill a small window in a few turns."""
 _LARGE_ROOM, _LARGE_TIMES = 17_000, 3
-"""What a room has beyond this counts three times: a large one lets recall attach all that its layer may."""
+"""What a room has beyond this counts three times for recall: a large one lets it attach all that it may."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
@@ -178,7 +178,8 @@ def _capped(layer: Layer, room: int, share: float) -> Layer:
     """Limit what a layer may attach in one turn: all of it is sent again with every later request."""
     if layer.keep != Keep.IF_ROOM or layer.source in ("history", "message"):
         return layer
-    counted = room + (_LARGE_TIMES - 1) * max(room - _LARGE_ROOM, 0)
+    is_recall = layer.source == "recall" and share == _ATTACHED_SHARE
+    counted = room + (_LARGE_TIMES - 1) * max(room - _LARGE_ROOM, 0) if is_recall else room
     most = max(int(counted * share), _ATTACHED_TOKENS)
     return replace(layer, max_tokens=most if layer.max_tokens is None else min(most, layer.max_tokens))
 

@@ -24,6 +24,7 @@ from weft.tokens import Counter
 from weft.types.build import BuildSpec
 from weft.types.context import Context
 from weft.types.epoch import Attachment, Epoch, EpochStep, EpochView, Ledger, Marks
+from weft.types.instruction import ENDED
 from weft.types.message import ToolDefinition
 from weft.types.plural import counted
 from weft.types.receipt import Expectation
@@ -252,8 +253,10 @@ def begun(materials: Materials, start: Epoch, view: EpochView, *, is_full: bool)
 
 def _notice(epoch: Epoch, materials: Materials, *, first_before: int) -> str:
     """Say which messages are no longer shown word for word from now on, and what stands for them."""
-    fold, standing = materials.fold, sum(item.layer == "standing" for item in epoch.seen)
-    rules = f" {counted(standing, 'standing instruction')} stay word for word." if standing else ""
+    fold = materials.fold
+    standing = sum(item.layer == "standing" and not item.id.startswith(ENDED) for item in epoch.seen)
+    stay = "stays" if standing == 1 else "stay"
+    rules = f" {counted(standing, 'standing instruction')} {stay} word for word." if standing else ""
     back = " Nothing is lost: `weft sessions unfold` shows them again."
     if epoch.why.startswith("fold") and fold is not None:
         return (

@@ -15,12 +15,13 @@ from weft.types.session import Tail
 TURNS = 10
 """A history is not cut again within this many turns, as far as they fit its room."""
 _RECENT = 12
+"""The pace is that of so many turns."""
 _PLANNED = 12
 """A fold leaves room for so many turns: the next ones may be longer, and a summary may come late."""
 _NEXT = 1.25
-"""A history that was cut a short time ago may grow until so many more turns would not fit."""
+"""A history that was cut a short time ago may grow while so many more turns fit."""
 _EXCEPTION = 3
-"""A turn that fills more than a third of the room says nothing about the next ones."""
+"""A turn that fills more than a third of the room says nothing about the next ones, unless all of them do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +49,17 @@ def pace_of(tail: Tail, view: EpochView, counter: Counter, *, room: int) -> Pace
     offset = len(tail.entries) - len(sent)
     spans = pairwise((*starts[-_RECENT:], len(tail.entries)))
     costs = [sum(sent[start - offset : end - offset]) for start, end in spans]
-    usual = [cost for cost in costs if cost * _EXCEPTION <= room]
-    newest = 0
-    if starts:
-        newest = sum(entry.tokens + counter.per_message for entry in tail.entries[starts[-1] :])
+    usual = [cost for cost in costs if cost * _EXCEPTION <= room] or costs
+    newest = price_from(tail, starts[-1], counter) if starts else 0
     since = None
     if view.cut_at:
         since = sum(tail.messages_before + at + 1 >= view.cut_at for at in starts)
     return Pace(tokens=_mean(usual) + _mean(_attached(view, counter)), newest=newest, since=since)
+
+
+def price_from(tail: Tail, at: int, counter: Counter) -> int:
+    """Return the tokens of the entries from a position on."""
+    return sum(entry.tokens + counter.per_message for entry in tail.entries[at:])
 
 
 def _begins_turn(message: Message) -> bool:

@@ -107,7 +107,7 @@ def _two_numbers(chunk: str) -> list[tuple[str, int]]:
     return [(".", 0)]
 
 
-def language_of(words: Iterable[str]) -> str:
+def _language(words: Iterable[str]) -> str:
     """Return the language with the most words of its own; by its words for dates if there are none."""
     present = set(words)
     return max(
@@ -119,7 +119,7 @@ def latin_tokens(text: str) -> tuple[list[Token], Form]:
     """Return the tokens of a text in Latin letters, and how its language writes dates."""
     chunks = list(_CHUNK.finditer(text))
     words = [chunk[0].lower() for chunk in chunks]
-    language = language_of(words)
+    language = _language(words)
     tokens: list[Token] = []
     position = end = 0
     while position < len(chunks):

@@ -9,7 +9,6 @@ from datetime import date, datetime
 from difflib import SequenceMatcher
 
 from weft.dates.find import DateSpan, dates_in
-from weft.dates.tokens import language_of
 from weft.recall.empty_words import EMPTY_WORDS, SMALL_TALK, cut_unspaced, looks_japanese
 from weft.types.line import Cue
 from weft.types.tokenize import STOP_WORDS, is_unspaced, query_part, words
@@ -20,6 +19,15 @@ _SHORTEST_NAME, _SHORTEST_MISSPELT, _LIKENESS = 3, 4, 0.66
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _INSIDE, _MOST_NAMED = re.compile(r"(?<=[\w,;:] )[^\W\d_]{3,}"), 0.5
 """Words inside of sentences, and how many of them may be names."""
+_GERMAN = frozenset(
+    """
+        der das ein eine einen einem einer ich wir ihr sie und oder ist sind hat hast haben habe hatte hatten
+        wurde wer wem wen wann wo wie warum wieso welche welcher welches mit von vom für über unter auf aus
+        bei beim zu zum zur nach mir mich dir dich uns unser unsere mein meine dein deine nicht noch kostet
+        kostete gibt gab erzähl
+    """.split()
+)
+"""Words of German that other languages do not have: beside them every noun begins with a capital letter."""
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _ANSWERS = (
     (
@@ -116,7 +124,8 @@ def _named(text: str) -> frozenset[str]:
     """
     inside = [(match[0], match[0][0].isupper()) for match in _INSIDE.finditer(text)]
     names = [word for word, is_capital in inside if is_capital and not word.isupper()]
-    if len(names) > _MOST_NAMED * len(inside) or language_of(text.lower().split()) == "de":
+    all_words = [match[0].lower() for match in _WORD.finditer(text)]
+    if len(names) > _MOST_NAMED * len(inside) or not _GERMAN.isdisjoint(all_words):
         return frozenset()
     return frozenset(part for name in names for part in words(name))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from weft.sources.base import BuildRequest, Options, entries_beyond, title_of
 from weft.store.instruction_limits import MAX_INSTRUCTION_TOKENS, MAX_INSTRUCTIONS, split_by_limits
 from weft.types.escape import one_line
-from weft.types.instruction import StandingInstruction, instruction_key
+from weft.types.instruction import ENDED, StandingInstruction, instruction_key
 from weft.types.section import Offer, Origin, Piece, Stability, Withheld
 
 _BEYOND = (
@@ -34,14 +35,14 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
     shown, beyond = split_by_limits(active)
     pieces = [_piece(one, _line(one, request), "pinned" if one.pinned else _HEARD) for one in shown]
     pieces += [
-        _piece(one, _ended_line(one, request), "taken back or removed")
+        replace(_piece(one, _ended_line(one, request), "taken back or removed"), id=_ended_id(one))
         for one in reversed(ended)
         if instruction_key(one.text) not in active_keys
     ]
     return Offer(
         pieces=tuple(pieces),
         withheld=_withheld(beyond, request),
-        existing=frozenset(one.id for one in (*active, *ended)),
+        existing=frozenset((*(one.id for one in active), *map(_ended_id, ended))),
     )
 
 
@@ -68,6 +69,10 @@ def _line(one: StandingInstruction, request: BuildRequest) -> str:
 def _ended_line(one: StandingInstruction, request: BuildRequest) -> str:
     at = f", since {request.local(one.ended_at):%Y-%m-%d}" if one.ended_at else ""
     return f"- (no longer holds{at}: “{one_line(one.text[:_ENDED_CHARS])}”)"
+
+
+def _ended_id(one: StandingInstruction) -> str:
+    return f"{ENDED}{one.id}"
 
 
 def _title(one: StandingInstruction) -> str:

@@ -57,8 +57,8 @@ class InMemoryInstructions:
         return [one for one in self.by_sender.get(sender, ()) if one.ended_at is None]
 
     async def list_ended(self, sender: str, session_id: str, limit: int) -> Sequence[StandingInstruction]:
-        every = self.by_sender.get(sender, ())
-        return [one for one in reversed(every) if one.ended_at and one.session_id == session_id][:limit]
+        every = reversed(self.by_sender.get(sender, ()))
+        return [one for one in every if one.ended_at and session_id and one.session_id == session_id][:limit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from weft.context.epoch import fold_until
-from weft.context.pace import depth_of, marks_of, pace_of, summary_room
+from weft.context.pace import depth_of, marks_of, pace_of, price_from, summary_room
 from weft.context.plan import summary_message
 from weft.errors import ProviderError
 from weft.memory.base import Store
@@ -170,6 +170,8 @@ async def _depth(folding: Folding, tail: Tail) -> _Depth:
     frame = price.message(summary_message(Fold(last=tail.messages_before, text="")))
     low = marks_of(rule, room - longer, pace).low - frame
     kept = min(depth_of(marks, pace, summary=summary) - summary, low - summary // 2)
+    if pace.newest + summary // 2 <= marks.low - frame:
+        kept = max(kept, pace.newest)
     return _Depth(kept=max(kept, 0), summary=summary, low=low)
 
 
@@ -187,8 +189,7 @@ def _last(folding: Folding, tail: Tail, kept: int) -> int:
 
 def _price_after(folding: Folding, tail: Tail, last: int) -> int:
     """Return the tokens of the messages after one."""
-    price = counter(folding.receipt.counter)
-    return sum(entry.tokens + price.per_message for entry in tail.entries[last - tail.messages_before :])
+    return price_from(tail, last - tail.messages_before, counter(folding.receipt.counter))
 
 
 async def may_ask(folding: Folding) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+ENDED = "ended:"
+"""The start of the id under which an instruction that no longer holds is shown."""
 _ENDS = " \t\r\n.!。！．"
 _MOST_DIGITS = 4
 

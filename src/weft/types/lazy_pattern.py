@@ -25,6 +25,8 @@ class _LazyPattern:
         return re.compile(self._source, self._flags)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         method = getattr(self._compiled, name)
         setattr(self, name, method)  # later calls do not come through here
         return method

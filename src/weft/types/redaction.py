@@ -190,10 +190,13 @@ class _Walk:
         return value
 
     def key(self, key: str) -> str:
-        return key if is_own_word(key) else self.redaction.in_text(key)
+        return key if self._is_ours(key) else self.redaction.in_text(key)
+
+    def _is_ours(self, value: str) -> bool:
+        return is_own_word(value, "" if self.is_own else self.redaction.text)
 
     def text(self, text: str) -> str:
-        if is_own_word(text):
+        if self._is_ours(text):
             return text
         if self.is_own and len(text) <= _EXCERPT_CHARS:
             return self.redaction.in_excerpt(text)
@@ -204,9 +207,12 @@ def _is_part_of_own(word: str) -> bool:
     return any(word in own for own in _OWN_WORDS)
 
 
-def is_own_word(value: str) -> bool:
-    """Check whether a whole value is a word or an id that Weft made."""
-    return value in _OWN_WORDS or _OWN_ID.fullmatch(value) is not None
+def is_own_word(value: str, purged: str = "") -> bool:
+    """Check whether a whole value is a word of Weft's, or has the form of its ids and times.
+
+    A value that is the purged text itself is somebody's, unless it is one of the words.
+    """
+    return value in _OWN_WORDS or (value != purged and _OWN_ID.fullmatch(value) is not None)
 
 
 def parse_container(value: str) -> Any:

@@ -44,7 +44,8 @@ _OPERATIONS = 10_000
 """How many steps of SQLite pass, a millisecond or less, before it asks whether to go on reading."""
 _FEW_OPERATIONS = 500
 _QUICK_SECONDS = 0.002
-"""How long a lookup may hold the event loop before a thread does it instead."""
+"""How long a lookup may hold the event loop before a thread does it instead, and how long lookups one after
+another may before others run."""
 
 
 @dataclass(slots=True)

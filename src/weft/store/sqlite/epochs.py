@@ -92,7 +92,7 @@ def _attachments(db: apsw.Connection, epoch_id: Any) -> dict[int, Attachment]:
     return {seq: _attachment(text) for seq, text in rows}
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _attachment(text: str) -> Attachment:
     """Read an attachment: each is read again with every later turn of its epoch."""
     return Attachment.from_json(text)

@@ -41,9 +41,9 @@ class MaskingConnection:
         if isinstance(value, bytes):
             if purged_texts(value.decode("utf-8", "ignore"), self._guards):
                 raise PurgedText
-        elif isinstance(value, str) and not is_own_word(value):
+        elif isinstance(value, str):
             for text, mark in purged_texts(value, self._guards):
-                value = Redaction(text, mark).in_text(value)
+                value = value if is_own_word(value, text) else Redaction(text, mark).in_text(value)
         return value
 
 

@@ -89,7 +89,9 @@ class SqliteInstructions(Repository):
         def work(db: apsw.Connection) -> bool:
             mine = f"from instructions where person = {PERSON}"
             newest = f"select max(began_seq, coalesce(ended_seq, 0)) {mine} and id = ?2"
-            number = db.execute(newest, (sender, instruction_id)).get
+            number = db.execute(f"{newest} and began_seq > {_TAKEN_BACK}", (sender, instruction_id)).get
+            if number is None:
+                return False
             # An instruction that was pinned ended its copy with the number of its own beginning.
             db.execute(
                 f"update instructions set ended_at = ?3, began_seq = {_TAKEN_BACK}, "
@@ -102,7 +104,7 @@ class SqliteInstructions(Repository):
                 (sender, number),
             )
             forget_epochs(db, "undo")
-            return number is not None
+            return True
 
         return await self._write(work)
 

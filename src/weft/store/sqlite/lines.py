@@ -51,7 +51,9 @@ _WORD, _NAME, _PAIR, _START = 0.5, 3.0, 0.25, 0.4
 """How much a word counts that no text has, or a name, or a pair of characters, and one character that begins
 a pair."""
 _NEARLY_THE_SAME = 0.8
-"""How alike a name and a word are, of which one is the other misspelt."""
+_MOST_STRANGE, _MOST_COMPARED = 4, 500
+"""How alike a name and a word are, of which one is the other misspelt, how many names are looked at, and with
+how many words each is compared."""
 _RANKED = """
     select rowid, bm25(items_fts, 1.0, 0.0) as score from items_fts where items_fts match ?
     order by score limit ?
@@ -228,7 +230,14 @@ def _strange(
         return set()
     rows: Any = db.execute(_TERMS, (json.dumps(list(matches)),))
     said = {term for (text,) in rows for term in text.split()}
-    return {name for name in missing if not get_close_matches(name, said, 1, _NEARLY_THE_SAME)}
+    return {name for name in sorted(missing)[:_MOST_STRANGE] if not _is_misspelt(name, said)}
+
+
+def _is_misspelt(name: str, said: Iterable[str]) -> bool:
+    """Check whether a name is nearly the same as one of many terms, which may be its right spelling."""
+    lengths, start, end = range(len(name) - 2, len(name) + 3), name[:2], name[-2:]
+    near = [term for term in said if len(term) in lengths and (term.startswith(start) or term.endswith(end))]
+    return bool(get_close_matches(name, near[:_MOST_COMPARED], 1, _NEARLY_THE_SAME))
 
 
 def _unknown(terms: Sequence[_Term], candidates: LineCandidates, strange: Container[str]) -> float:
