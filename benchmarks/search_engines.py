@@ -124,7 +124,7 @@ class WeftRecall(WeftWords):
 
 
 class WeftMeaning(WeftWords):
-    """A search by meaning embeds what is new before it looks, so filling ends with one."""
+    """A search by meaning embeds only a few new texts before it looks, so filling embeds all of them."""
 
     name, kind, packages = "Weft, by meaning", "meaning", ("wordllama",)
     mode: ClassVar[SearchMode] = SearchMode.VECTOR
@@ -134,7 +134,9 @@ class WeftMeaning(WeftWords):
 
     async def fill(self, messages: Sequence[Message]) -> None:
         await super().fill(messages)
-        await self.search(["bread"])
+        if self.store.meaning is not None:
+            async for _ in self.store.meaning.catch_up():
+                pass
 
     async def search(self, words: Sequence[str]) -> list[str]:
         options = SearchOptions(mode=self.mode, limit=LIMIT)

@@ -110,12 +110,16 @@ def _contested(skills: Sequence[Skill]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Listing:
-    """What a look at the folders found, when, how long it took, and the skills that came of it."""
+    """What a look at the folders found, when, how long it took, and the skills that came of it.
+
+    `bins` are the programs that skills need, and `absent` those of them that are missing.
+    """
 
     at: float
     files: list[FileAt]
     seconds: float
     texts: tuple[FileText | None, ...] = ()
+    bins: frozenset[str] = frozenset()
     absent: tuple[str, ...] = ()
     skills: Skills | None = None
 
@@ -158,12 +162,13 @@ class SkillLoader:
         listed, seconds = look() if was_quick else await self._reader.together(look)
         looked = await self._reader.refresh(listed)
         listing = _Listing(self._monotonic(), list(looked), seconds, tuple(looked.values()))
-        parsed = await self._parse_all(looked)
-        needed = {name for skill in parsed for name in _bins(skill)}
-        listing.absent = tuple(sorted(name for name in needed if shutil.which(name) is None))
-        if known is not None and _same(known, listing):
+        is_same = known is not None and (known.files, known.texts) == (listing.files, listing.texts)
+        listing.bins = known.bins if known is not None and is_same else await self._bins_of(looked)
+        listing.absent = tuple(sorted(name for name in listing.bins if shutil.which(name) is None))
+        if known is not None and is_same and known.absent == listing.absent:
             listing.skills = known.skills
         else:
+            parsed = await self._parse_all(looked)
             listing.skills = _choose(parsed, disabled, frozenset(listing.absent))
             _log.info("skills loaded", extra={"layer": "skills", "file_count": len(parsed)})
         self._listings[key] = listing
@@ -189,6 +194,9 @@ class SkillLoader:
         skill = _skill_or_left_out(text, folder.name)
         return _usable(skill, frozenset(), frozenset(name for name in _bins(skill) if not shutil.which(name)))
 
+    async def _bins_of(self, looked: Mapping[FileAt, FileText | None]) -> frozenset[str]:
+        return frozenset(name for skill in await self._parse_all(looked) for name in _bins(skill))
+
     async def _parse_all(self, looked: Mapping[FileAt, FileText | None]) -> list[Skill | LeftOut]:
         """Parse the skills, in a thread where one is new, since front matter may be long."""
         texts = [(file, text) for file, text in looked.items() if text is not None]
@@ -205,15 +213,6 @@ class SkillLoader:
                 _skill_or_left_out(text, os.path.basename(os.path.dirname(file.name))),
             )
         return known[1]
-
-
-def _same(before: _Listing, now: _Listing) -> bool:
-    """Return whether the same files hold the same texts, and the same programs are missing."""
-    return (
-        before.files == now.files
-        and before.absent == now.absent
-        and all(old is new for old, new in zip(before.texts, now.texts, strict=True))
-    )
 
 
 def _choose(parsed: Sequence[Skill | LeftOut], disabled: frozenset[str], absent: frozenset[str]) -> Skills:
