@@ -29,18 +29,19 @@ _RUN_LINES, _BEFORE_CHARS = 12, 600
 """How many lines of a run are embedded with its last one, and how much of the run before."""
 
 # A line seldom says all by itself: its vector also has what its speaker said just before, and to what.
+# The index of the lines of a session is used only where a query says that places are above zero.
 _SAID = f"""
     select items.id, case when items.place = 0 then coalesce({TEXT}, '') else
         coalesce(substr((
             select group_concat(content, ' ' order by near.place)
             from items as near join messages on messages.id = cast(near.ref as integer)
             where near.session_id = items.session_id and near.episode = items.episode
-                and near.run = items.run - 1
+                and near.run = items.run - 1 and near.place > 0
                 and near.place between items.place - {2 * _RUN_LINES} and items.place
         ), -{_BEFORE_CHARS}) || ' ', '') || coalesce((
             select group_concat(content, ' ' order by near.place)
             from items as near join messages on messages.id = cast(near.ref as integer)
-            where near.session_id = items.session_id and near.run = items.run
+            where near.session_id = items.session_id and near.run = items.run and near.place > 0
                 and near.place between items.place - {_RUN_LINES} and items.place
         ), '') end
     from items where embedded < ?1 order by embedded desc, items.id desc limit ?2
