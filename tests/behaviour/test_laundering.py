@@ -323,7 +323,10 @@ async def test_a_second_fold_keeps_the_mark(world: World) -> None:
     await from_page(world)
     await fold(world, times=2)
 
-    await assert_nothing_is_done(world, "Go on.", "one")
+    summary = await (await world.store()).messages.fold((await session_of(world)).id)
+    assert summary is not None
+    assert (summary.origin, bool(summary.outside_text)) == ("web", True)
+    await assert_nothing_is_done_if_it_is_seen(world, "Go on.", "one")
 
 
 async def test_what_was_recalled_and_then_folded_keeps_the_mark(world: World) -> None:

@@ -1,5 +1,6 @@
 """What a stream tells is no message of a person: how it is shown, kept, refused and remembered."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,8 +186,11 @@ async def test_a_recipient_who_is_not_allowed_gets_no_notice_and_a_warning_says_
         await watched.look()
         write(folder / "a.md", "one")
         assert await watched.stream.look() == 1
+        for _ in range(500):
+            if denials := sql("select channel, sender, why from denials"):
+                break
+            await asyncio.sleep(0.01)
         await watched.gateway.stop()
-        denials = sql("select channel, sender, why from denials")
 
     assert denials == [("telegram", "7", "neither allowed nor paired")]
     assert (watched.sent, watched.model.requests) == ([], [])

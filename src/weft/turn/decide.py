@@ -18,8 +18,9 @@ from weft.tokens import is_counted
 from weft.turn.history import History, read_unfolded
 from weft.types.context import Context
 from weft.types.epoch import Epoch, EpochView, digest_of
+from weft.types.memo import Memo
 from weft.types.receipt import Receipt
-from weft.types.recipe import FOLD_AT, FOLD_TO
+from weft.types.recipe import FOLD_AT, FOLD_TO, Recipe
 from weft.types.redacted import Redacted
 
 _log = logging.getLogger(__name__)
@@ -42,11 +43,17 @@ async def decide(request: BuildRequest, materials: Materials, history: History) 
 
 def live_unless_stored(request: BuildRequest) -> BuildRequest:
     """Return a request whose history is in no store with a live recipe: it has no epochs."""
-    recipe = request.recipe
-    if recipe.stability == "live" or request.has_epochs:
+    if request.recipe.stability == "live" or request.has_epochs:
         return request
+    return replace(request, recipe=_live(request.recipe))
+
+
+def _without_epochs(recipe: Recipe) -> Recipe:
     history = replace(recipe.history, strategy="drop_oldest", fold_at=FOLD_AT, fold_to=FOLD_TO)
-    return replace(request, recipe=replace(recipe, stability="live", history=history))
+    return replace(recipe, stability="live", history=history)
+
+
+_live = Memo[Recipe, Recipe](_without_epochs)
 
 
 def size_of(materials: Materials) -> int:

@@ -7,6 +7,7 @@ asked again for an hour. Until there is a summary, the oldest exchanges leave th
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from weft.turn.fold import (
 )
 from weft.turn.trace import complete
 from weft.types.context import Context
+from weft.types.epoch import EpochView
 from weft.types.message import Message
 from weft.types.receipt import Receipt, ReceiptItem, Usage
 from weft.types.recipe import HistoryRule
@@ -160,9 +162,14 @@ class _Depth:
 
 async def _depth(folding: Folding, tail: Tail) -> _Depth:
     """Return how deep to fold: to the low mark, or deeper where ten turns as the last ones would not fit."""
+    view = await folding.store.epochs.view(folding.session_id)
+    return await asyncio.to_thread(_depth_in, folding, tail, view)
+
+
+def _depth_in(folding: Folding, tail: Tail, view: EpochView) -> _Depth:
     receipt, rule = folding.receipt, folding.rule
     price, room = counter(receipt.counter), round(receipt.fold_to / rule.fold_to)
-    pace = pace_of(tail, await folding.store.epochs.view(folding.session_id), price, room=room)
+    pace = pace_of(tail, view, price, room=room)
     marks = marks_of(rule, room, pace)
     summary = summary_room(marks)
     turn = sum(item.tokens for item in receipt.kept if item.zone == "turn" and item.layer != "steps")
