@@ -217,7 +217,7 @@ class HttpProvider:
         model = context.model or self.info.id
         window = self.info.max_tokens if model == self.info.id else None
         request, payload, body = await offloaded(context.chars, self._encoded, context, model, window)
-        yield RequestSent(payload)
+        yield RequestSent(payload, body)
         has_begun = False
         for attempt in range(self._settings.retries + 1):
             try:

@@ -24,6 +24,7 @@ from weft.types.receipt import Usage
 from weft.types.redacted import Content
 from weft.types.reply import Done, Event, Reply, RequestSent
 from weft.types.request import Caller
+from weft.types.sent import SentRequest
 from weft.types.session import SideCall
 from weft.wire.items import plain_payload, split
 
@@ -119,29 +120,26 @@ class TurnTrace:
             "gen_ai.request.stream": True,
         }
         with _chat(self._info, self._model, more, parent=self.span) as asked:
-            sent = False
-            async with aclosing(provider.stream(context)) as events:
-                while True:
-                    try:
-                        with asked.current():
-                            event = await anext(events)
-                    except StopAsyncIteration:
-                        return
-                    if isinstance(event, RequestSent):
-                        self._journal.requests.append(await offloaded(context.chars, split, event.payload))
-                        sent = True
-                        continue
-                    if not sent:  # a provider that does not say what it sends
-                        await self._sent(context)
-                        sent = True
-                    if isinstance(event, Done):
-                        self._heard(event.reply)
-                        asked.set(_answer(event.reply))
-                    yield event
-
-    async def _sent(self, context: Context) -> None:
-        request = await offloaded(context.chars, lambda: split(plain_payload(context)))
-        self._journal.requests.append(request)
+            splits: list[asyncio.Task[SentRequest]] = []
+            try:
+                async with aclosing(provider.stream(context)) as events:
+                    while True:
+                        try:
+                            with asked.current():
+                                event = await anext(events)
+                        except StopAsyncIteration:
+                            return
+                        if isinstance(event, RequestSent):
+                            splits.append(_splitting(context, event))
+                            continue
+                        if not splits:  # a provider that does not say what it sends
+                            splits.append(_splitting(context))
+                        if isinstance(event, Done):
+                            self._heard(event.reply)
+                            asked.set(_answer(event.reply))
+                        yield event
+            finally:
+                self._journal.requests += [await split for split in splits]
 
     def _heard(self, reply: Reply) -> None:
         if reply.usage is not None:
@@ -167,6 +165,15 @@ class TurnTrace:
         if self._reply is not None:
             fields["reply"] = Content(self._reply.text)
         return fields
+
+
+def _splitting(context: Context, sent: RequestSent | None = None) -> asyncio.Task[SentRequest]:
+    """Take a request apart while its answer is awaited, so that neither waits for the other."""
+
+    def work() -> SentRequest:
+        return split(plain_payload(context)) if sent is None else split(sent.payload, sent.body)
+
+    return asyncio.create_task(offloaded(context.chars, work))
 
 
 async def complete(provider: Provider, context: Context, calls: list[SideCall] | None = None) -> Reply:

@@ -62,9 +62,13 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """A provider sends a request: its JSON as the vendor gets it. Only the turn itself reads this event."""
+    """A provider sends a request: its JSON as the vendor gets it. Only the turn itself reads this event.
+
+    `body` is the request as bytes, where the provider wrote them.
+    """
 
     payload: Mapping[str, Any]
+    body: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _ITEMS, _WHOLE = "$items", "$whole"
 
 
-def split(payload: Mapping[str, Any]) -> SentRequest:
-    """Take a request apart."""
+def split(payload: Mapping[str, Any], body: bytes = b"") -> SentRequest:
+    """Take a request apart. `body` is the request as it was sent, where that is known."""
     head, items, marks = dict(payload), list[str](), list[Any]()
     for name in (name for name in _ORDER if name in payload):
         value = payload[name]
@@ -36,7 +36,10 @@ def split(payload: Mapping[str, Any]) -> SentRequest:
             marks += [[len(items), *mark] for mark in found]
             items.append(compact(plain_part))
     return SentRequest(
-        head=compact(head), items=tuple(items), marks=compact(marks), digest=digest_of_bytes(encode(payload))
+        head=compact(head),
+        items=tuple(items),
+        marks=compact(marks),
+        digest=digest_of_bytes(body or encode(payload)),
     )
 
 
