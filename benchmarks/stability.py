@@ -111,7 +111,14 @@ class Talker(weft.ScriptedProvider):
     """Answers as the other side of the conversation did, calls a tool now and then, and writes summaries."""
 
     def __init__(self, answers: Sequence[str], ways: Sequence[Way], window: int) -> None:
-        info = weft.ModelInfo(id="claude-sonnet-5", provider="anthropic", max_tokens=window)
+        info = weft.ModelInfo(
+            id="claude-sonnet-5",
+            provider="anthropic",
+            max_tokens=window,
+            cache_seconds=300,
+            cache_read=0.1,
+            cache_write=1.25,
+        )
         super().__init__(info=info, remember=False)
         self._answers, self._ways, self._turn = answers, ways, 0
         self.last: weft.Context | None = None

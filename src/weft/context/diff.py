@@ -27,7 +27,14 @@ _CAUSES = {
     "tool_rules": "tool rules",
     "tools": "tool set",
 }
-_ENDED = {"fold": "fold", "full": "fold", "unfold": "fold", "model": "model", "tools": "tool set"}
+_ENDED = {
+    "fold": "fold",
+    "full": "fold",
+    "unfold": "fold",
+    "stale": "old attachments",
+    "model": "model",
+    "tools": "tool set",
+}
 _SILENT = ("history", "message", "framing", "steps")
 _MOST_LINES = 4_000
 

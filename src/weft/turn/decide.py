@@ -12,6 +12,7 @@ from weft.context.plan import Materials
 from weft.context.receipt import account
 from weft.context.render import render
 from weft.context.roles import with_known_roles
+from weft.context.stale import why_stale
 from weft.offload import SMALL, offloaded
 from weft.sources.base import BuildRequest
 from weft.tokens import is_counted
@@ -110,9 +111,9 @@ async def _plan_in_epoch(
         why = why_ended(view.epoch, materials, recipe=recipe, now=request.now)
         if not why:
             going_on = await offloaded(size, continued, materials, view)
-            if going_on is not None:
+            why = FULL if going_on is None else why_stale(going_on, materials, view)
+            if going_on is not None and not why:
                 return going_on
-            why = FULL
     start = Epoch(number=view.count + 1, why=why, recipe=recipe, first=view.first)
     if view.epoch is not None or history.folds:
         opened = await _with_opened_folds(request, materials, history, start)
@@ -134,7 +135,7 @@ async def _with_opened_folds(
     """
     view, folds, ceiling = history.view or EpochView(), history.folds, request.limits.ceiling
     has_grown = bool(view.limit) and ceiling > view.limit * _MUCH_MORE
-    if not folds or (not has_grown and start.why.startswith(("fold", "full"))):
+    if not folds or (not has_grown and start.why.startswith(("fold", "full", "stale"))):
         return None
     is_open = bool(view.count) and view.folded < folds[-1].last and ceiling >= view.limit
     share = _NOT_FULL if has_grown or is_open else _AMPLE
