@@ -12,7 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -240,16 +240,21 @@ def _list_skills(folders: Sequence[Path], workspace: Path | None) -> list[FileAt
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries)
+                names = tuple(sorted([entry.name for entry in entries]))
         except (OSError, ValueError):
             continue
-        root = workspace if workspace is not None and folder.is_relative_to(workspace) else folder
-        prefix = "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
-        files += [
-            FileAt(str(root), f"{prefix}{name}/{SKILL_FILE}", f"{folder}/{name}/{SKILL_FILE}")
-            for name in names
-        ]
+        files += _files_of(folder, workspace, names)
     return files
+
+
+@lru_cache(maxsize=32)
+def _files_of(folder: Path, workspace: Path | None, names: tuple[str, ...]) -> tuple[FileAt, ...]:
+    """Return where these sub-folders would have their SKILL.md."""
+    root = workspace if workspace is not None and folder.is_relative_to(workspace) else folder
+    prefix = "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
+    return tuple(
+        FileAt(str(root), f"{prefix}{name}/{SKILL_FILE}", f"{folder}/{name}/{SKILL_FILE}") for name in names
+    )
 
 
 def _skill_or_left_out(file: FileText, directory: str) -> Skill | LeftOut:
