@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from weft.context.fit import Fitted, Shelf, everything, fit, price
@@ -16,7 +16,7 @@ from weft.types.epoch import digest_of
 from weft.types.escape import has_tags, without_tags
 from weft.types.message import McpServer, Message
 from weft.types.recipe import Layer
-from weft.types.section import Offer, Part, Piece, Place, Section, least_trusted
+from weft.types.section import Offer, Origin, Part, Piece, Place, Section, least_trusted
 from weft.types.session import Fold, Tail
 
 _FEW_NAMES = 48
@@ -284,7 +284,8 @@ def _written(materials: Materials, at: int, visible: frozenset[int]) -> tuple[Se
         body = offer.join.join(_with_headings(pieces))
         text = head + (without_tags(body) if recipe.tagged else body) + tail
         origin = least_trusted(piece.origin for piece in pieces)
-        parts = tuple(_part(piece, materials) for piece in pieces)
+        price = materials.counter.text
+        parts = tuple([_part(p.id, p.title, p.text, price(p.text), p.origin, p.source) for p in pieces])
         pieces = [
             replace(pieces[0], id="", title=_title(pieces, offer), text=text, origin=origin, parts=parts)
         ]
@@ -317,15 +318,9 @@ def _with_headings(pieces: Sequence[Piece]) -> Iterator[str]:
         yield piece.text
 
 
-def _part(piece: Piece, materials: Materials) -> Part:
-    return Part(
-        id=piece.id,
-        title=piece.title,
-        tokens=materials.counter.text(piece.text),
-        hash=digest_of(piece.text),
-        origin=piece.origin,
-        source=piece.source,
-    )
+@lru_cache(maxsize=1024)
+def _part(id_: str, title: str, text: str, tokens: int, origin: Origin, source: str) -> Part:
+    return Part(id=id_, title=title, tokens=tokens, hash=digest_of(text), origin=origin, source=source)
 
 
 def _title(pieces: Sequence[Piece], offer: Offer) -> str:
