@@ -267,6 +267,24 @@ async def test_turns_of_which_ten_do_not_fit_are_folded_as_deep_as_it_goes() -> 
     assert min(late - early for early, late in pairwise(cuts)) >= 4, cuts
 
 
+async def test_the_newest_exchange_stays_word_for_word_if_it_fits_below_the_low_mark() -> None:
+    rng, model = random.Random(6), Model(info=small(8_000))
+    app = await connect_at(model, Clock())
+    room, newest, checked = 1_500.0, "", 0
+    for number in range(16):
+        text = sized_talk(rng, number, room * (0.18 if number else 0.1))
+        await say(app, text)
+        receipt = receipt_of(model.requests[-1])
+        room = room if number else receipt.fold_at / 0.85
+        if is_cut(model.requests[-1]):
+            checked += 1
+            assert [message.content for message in model.requests[-1].history[-2:]] == [newest, "Noted."]
+        newest = text
+    await app.close()
+
+    assert checked >= 3
+
+
 async def test_turns_of_nearly_half_the_room_are_summarized_before_they_leave_the_view() -> None:
     kept, whys = list[int](), list[str]()
     rng, model = random.Random(6), Model(info=small(8_000))

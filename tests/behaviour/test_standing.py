@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 
 import weft
+from epoch_chaos import Model, small
 from http_server import listening
 from programs import environ, run_weft
 from talking import ME, Talk
@@ -312,3 +313,23 @@ def test_as_processes_chat_tells_it_instructions_lists_it_and_ask_learns_nothing
         (RULE, False, True, 1)
     ]
     assert f"{TITLE}\\n- {RULE} (since 20" in sent
+
+
+async def test_a_fold_tells_how_many_instructions_stay_without_those_that_were_taken_back() -> None:
+    model = Model(info=small(6_000))
+    app = await weft.connect(provider=model)
+    store = await app.store.get()
+    for text in ("Always name the pier.", "Never call me Bob."):
+        await store.instructions.add(ME.sender, text, pinned=True)
+    await app.ask(RULE, session="chat", caller=ME)
+    [heard] = [one for one in await store.instructions.list(ME.sender) if not one.pinned]
+    await store.instructions.remove(ME.sender, heard.id)
+    told = ""
+    while "shown as a summary" not in told:
+        text = "The sea was calm and the wind came from the north. " * 10
+        reply = await app.ask(text, session="chat", caller=ME)
+        await app.folds.settle()
+        told = reply.notice
+    await app.close()
+
+    assert "2 standing instructions stay word for word" in told

@@ -12,7 +12,7 @@ from weft.recall import conversation_recall, find, fuse, pieces, rank
 from weft.recall.conversation_recall import ConversationRecall
 from weft.recall.find import Finder
 from weft.store.base import Scope
-from weft.store.sqlite import search
+from weft.store.sqlite import lines, search
 from weft.store.sqlite.backend import SqliteBackend
 from weft.types.search import SearchContentType, SearchOptions
 from weft.types.tokenize import MOST_TERMS, query_part, words
@@ -120,6 +120,30 @@ def test_the_excerpt_of_a_long_text_is_looked_for_in_slices() -> None:
     text = "nothing " * 50_000 + "the zebra eats" + " nothing" * 1000
     assert "zebra" in fuse.excerpt("zebra", text)
     assert "zebra" not in fuse.excerpt("zebra", "nothing " * 200_000 + "zebra")
+
+
+async def test_only_a_few_names_are_compared_each_with_a_bounded_number_of_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+    opened = SqliteBackend(":memory:")
+    session = await opened.sessions.new("app", "talk", "iris", agent_id="weft")
+    for n in range(8):
+        near = " ".join(f"Zor{n}{chr(97 + k % 26)}{chr(97 + k // 26)}k" for k in range(200))
+        await opened.messages.append(session.id, user(f"The boat of {near}."))
+
+    def noted(name: str, near: list[str], *_: Any) -> list[str]:
+        compared.append(len(near))
+        return []
+
+    monkeypatch.setattr(lines, "get_close_matches", noted)
+    names = " and ".join(f"Zor{chr(97 + k)}eek" for k in range(20))
+    recall = ConversationRecall(opened.lines)
+
+    await recall.recall(f"Is the boat with {names}?", sender="app:iris", session_id="", limit=10)
+    await opened.close()
+
+    assert compared == [500] * 4
 
 
 async def test_large_candidates_are_ranked_in_a_thread(
