@@ -201,27 +201,45 @@ async def test_a_line_recalled_from_a_conversation_leaves_when_that_is_deleted()
     assert receipt_of(model.requests[-1]).epoch == 2
 
 
-async def test_a_conversation_recalls_little_in_a_small_window_and_all_it_may_in_a_large_one(
-    tmp_path: Path,
-) -> None:
+async def remembering(window: int, folder: Path) -> tuple[weft.Assistant, Model]:
+    """Open an assistant that was told of sixty walks in earlier conversations."""
+    model = Model(info=small(window))
+    app = await app_of(model, database=folder / f"{window}.db")
+    store = await app.store.get()
     places = "the harbor, the market, the old mill, the station and the hill behind the church"
-    shown = {}
-    for window in (12_000, 32_000, 64_000):
-        app = await app_of(Model(info=small(window)), database=tmp_path / f"{window}.db")
-        store = await app.store.get()
-        for number in range(60):
-            session = await store.sessions.new("app", f"day {number}", "owner", agent_id="weft")
-            said = f"On walk {number} with the orchid society we passed {places}, in that order {number}."
-            await store.messages.append(session.id, weft.Message(role="user", content=said))
-        await app.ask("Good morning!", session="chat")
-        context = await app.context("Where did we walk with the orchid society?", session="chat")
-        await app.close()
-        kept = context.receipt.kept if context.receipt else ()
-        shown[window] = sum(item.tokens for item in kept if item.source == "recall")
+    for number in range(60):
+        session = await store.sessions.new("app", f"day {number}", "owner", agent_id="weft")
+        said = f"On walk {number} with the orchid society we passed {places}, in that order {number}."
+        await store.messages.append(session.id, weft.Message(role="user", content=said))
+    return app, model
 
-    assert shown[12_000] <= 0.015 * 12_000
-    assert shown[32_000] > 0.015 * 32_000
-    assert 1_300 <= shown[64_000] <= 1_500
+
+def recalled(context: weft.Context) -> int:
+    return sum(item.tokens for item in receipt_of(context).kept if item.source == "recall")
+
+
+@pytest.mark.parametrize(("window", "least", "most"), [(12_000, 300, 600), (64_000, 1_300, 1_500)])
+async def test_a_question_after_a_quiet_turn_recalls_a_part_of_the_room_up_to_what_the_recipe_allows(
+    window: int, least: int, most: int, tmp_path: Path
+) -> None:
+    app, _ = await remembering(window, tmp_path)
+    await app.ask("Good morning!", session="chat")
+    context = await app.context("Where did we walk with the orchid society?", session="chat")
+    await app.close()
+
+    assert least <= recalled(context) <= most
+
+
+async def test_question_after_question_fills_a_small_window_slowly(tmp_path: Path) -> None:
+    app, model = await remembering(12_000, tmp_path)
+    for number in range(12):
+        await app.ask(f"Where did we walk with the orchid society on walk {number}?", session="chat")
+    await app.close()
+
+    shares = [recalled(request) / 12_000 for request in model.requests]
+    assert sum(shares) <= 0.05 + 12 * 0.0125
+    assert max(shares[4:]) <= 0.02
+    assert min(shares) > 0
 
 
 async def test_who_is_no_longer_linked_to_a_person_sees_nothing_of_theirs_at_once() -> None:

@@ -2,11 +2,15 @@
 
 import pytest
 
-from weft.context.attach import first_capped
+from weft.context.attach import first_capped, saved_share
 from weft.context.plan import Materials
 from weft.types.build import BuildSpec
+from weft.types.epoch import Epoch
 from weft.types.limits import ContextConfig, ModelContextLimits
 from weft.types.recipe import Recipe
+
+FIRST, LATER = Epoch(number=1), Epoch(number=2)
+ROOM = 10_000
 
 
 def caps(room: int, *, is_first: bool = False) -> dict[str, int | None]:
@@ -17,15 +21,9 @@ def caps(room: int, *, is_first: bool = False) -> dict[str, int | None]:
     return {layer.source: layer.max_tokens for layer in layers}
 
 
-@pytest.mark.parametrize(("room", "recall"), [(2_000, 48), (10_000, 125), (17_000, 212), (27_000, 587)])
-def test_recall_attaches_a_part_of_the_room_and_three_times_as_much_of_a_large_one(
-    room: int, recall: int
-) -> None:
-    assert caps(room)["recall"] == recall
-
-
-def test_a_large_room_counts_three_times_for_recall_alone() -> None:
-    assert caps(27_000)["activity"] == caps(27_000)["tasks"] == 337
+@pytest.mark.parametrize(("room", "most"), [(2_000, 48), (10_000, 125), (27_000, 337)])
+def test_a_layer_that_is_shown_if_there_is_room_attaches_a_part_of_it(room: int, most: int) -> None:
+    assert [caps(room)[layer] for layer in ("recall", "activity", "tasks", "memory_file")] == [most] * 4
 
 
 def test_recall_never_attaches_more_than_the_recipe_says() -> None:
@@ -33,8 +31,23 @@ def test_recall_never_attaches_more_than_the_recipe_says() -> None:
 
 
 def test_the_first_turn_of_a_session_may_attach_four_times_as_much() -> None:
-    assert caps(10_000, is_first=True)["recall"] == 500
+    assert caps(ROOM, is_first=True)["recall"] == 500
 
 
 def test_what_must_be_shown_has_no_limit() -> None:
-    assert caps(10_000)["bootstrap"] is None
+    assert caps(ROOM)["bootstrap"] is None
+
+
+def test_what_quiet_turns_did_not_attach_is_left_for_a_question() -> None:
+    assert saved_share(FIRST, attached=100, turns=1, room=ROOM) == pytest.approx(0.05)
+    assert saved_share(LATER, attached=0, turns=1, room=ROOM) == pytest.approx(0.025)
+    assert saved_share(LATER, attached=50, turns=2, room=ROOM) == pytest.approx(0.0325)
+
+
+def test_what_is_left_never_grows_beyond_a_first_turn() -> None:
+    assert saved_share(LATER, attached=0, turns=50, room=ROOM) == 0.05
+
+
+def test_after_turns_that_attached_much_each_turn_has_its_own_share() -> None:
+    assert saved_share(FIRST, attached=ROOM, turns=10, room=ROOM) == 0.0125
+    assert saved_share(LATER, attached=0, turns=0, room=0) == 0.0125

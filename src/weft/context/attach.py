@@ -24,9 +24,8 @@ _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
 _ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.0125, 0.05, 48
 """How much a layer that is shown if there is room may attach in a turn, and in the first turn of a session: a
-part of the room, and at least so many tokens. More of it would fill a small window in a few turns."""
-_LARGE_ROOM, _LARGE_TIMES = 17_000, 3
-"""What a room has beyond this counts three times for recall: a large one lets it attach all that it may."""
+part of the room, and at least so many tokens. More of it would fill a small window in a few turns. Recall may
+attach as much as in a first turn wherever the turns before attached less than they might have."""
 _ONCE_SHARE = 0.25
 """The part of the limit that is protected for what one turn alone shows."""
 _GONE = {"tasks": "No longer pending", "blocks": "No longer shown"}
@@ -147,14 +146,29 @@ def attached_items(materials: Materials, plan: ContextPlan) -> tuple[SeenItem, .
     return tuple(items)
 
 
-def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials:
-    """Return materials that show the epoch's system part as it is, and attach only what is new or changed."""
+def saved_share(epoch: Epoch, *, attached: int, turns: int, room: int) -> float:
+    """Return which part of the room recall may attach to the next message of an epoch.
+
+    Every turn earns a share, and what it does not attach is left for later ones, up to that of a first turn.
+    """
+    earned = (_FIRST_SHARE if epoch.number == 1 else 0.0) + _ATTACHED_SHARE * (turns + 1)
+    return min(max(earned - attached / max(room, 1), _ATTACHED_SHARE), _FIRST_SHARE)
+
+
+def freeze(
+    materials: Materials, epoch: Epoch, ledger: Ledger, *, attached: int = 0, turns: int = 0
+) -> EpochMaterials:
+    """Return materials that show the epoch's system part as it is, and attach only what is new or changed.
+
+    The `turns` of the epoch before this one `attached` so many tokens.
+    """
     recipe = materials.spec.recipe
     layers = [Layer(source=section.layer, keep=Keep.ALWAYS) for section in epoch.sections]
     offers = [_frozen_offer(epoch, at) for at in range(len(epoch.sections))]
     items: list[tuple[SeenItem, ...]] = [()] * len(layers)
     changes, changed = _changes(materials, ledger)
     room = materials.spec.limits.ceiling - sum(section.tokens for section in epoch.sections)
+    saved = saved_share(epoch, attached=attached, turns=turns, room=room)
     for at in range(recipe.history_at, len(recipe.layers)):
         layer, offer = recipe.layers[at], materials.offers[at]
         if layer.source == "message" and changes:
@@ -162,7 +176,7 @@ def freeze(materials: Materials, epoch: Epoch, ledger: Ledger) -> EpochMaterials
             offers.append(Offer(pieces=tuple(changes)))
             items.append(tuple(changed))
         news = _unseen(layer.source, offer, ledger)
-        layers.append(_capped(layer, room, _ATTACHED_SHARE))
+        layers.append(_capped(layer, room, saved if layer.source == "recall" else _ATTACHED_SHARE))
         offers.append(news)
         items.append(tuple(item_of(layer.source, piece) for piece in news.pieces))
     whole = HistoryRule(strategy="none", roles=recipe.history.roles)
@@ -178,9 +192,7 @@ def _capped(layer: Layer, room: int, share: float) -> Layer:
     """Limit what a layer may attach in one turn: all of it is sent again with every later request."""
     if layer.keep != Keep.IF_ROOM or layer.source in ("history", "message"):
         return layer
-    is_recall = layer.source == "recall" and share == _ATTACHED_SHARE
-    counted = room + (_LARGE_TIMES - 1) * max(room - _LARGE_ROOM, 0) if is_recall else room
-    most = max(int(counted * share), _ATTACHED_TOKENS)
+    most = max(int(room * share), _ATTACHED_TOKENS)
     return replace(layer, max_tokens=most if layer.max_tokens is None else min(most, layer.max_tokens))
 
 

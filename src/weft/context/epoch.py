@@ -17,7 +17,7 @@ from weft.context.attach import (
     statics_of,
 )
 from weft.context.model_tokens import plan_for_model
-from weft.context.pace import depth_of, marks_of, pace_of
+from weft.context.pace import attached_in, depth_of, marks_of, pace_of
 from weft.context.plan import ContextPlan, Materials
 from weft.errors import BudgetExceeded
 from weft.tokens import Counter
@@ -145,7 +145,8 @@ def continued(materials: Materials, view: EpochView) -> EpochPlan | None:
     tail = with_attachments(materials.tail, view.attachments, materials.counter, masked=epoch.masked)
     ledger = Ledger.of(epoch, view.attachments.items())
     shown = replace(materials, tail=tail, tail_starts_epoch=True)
-    frozen = freeze(once_apart(shown), epoch, ledger)
+    attached, turns = attached_in(materials.tail, view, materials.counter)
+    frozen = freeze(once_apart(shown), epoch, ledger, attached=attached, turns=turns)
     try:
         decided, expected = plan_for_model(frozen.materials)
     except BudgetExceeded:

@@ -57,6 +57,15 @@ def pace_of(tail: Tail, view: EpochView, counter: Counter, *, room: int) -> Pace
     return Pace(tokens=_mean(usual) + _mean(_attached(view, counter)), newest=newest, since=since)
 
 
+def attached_in(tail: Tail, view: EpochView, counter: Counter) -> tuple[int, int]:
+    """Return how many tokens were attached in an epoch, and in how many turns."""
+    first = min(view.attachments, default=0)
+    texts = [one.text for one in view.attachments.values() if one.content is None]
+    entries = tail.entries[max(first - tail.messages_before - 1, 0) :]
+    turns = sum(_begins_turn(entry.message) for entry in entries) if first else 0
+    return sum(map(counter.attached, texts)), turns
+
+
 def price_from(tail: Tail, at: int, counter: Counter) -> int:
     """Return the tokens of the entries from a position on."""
     return sum(entry.tokens + counter.per_message for entry in tail.entries[at:])
