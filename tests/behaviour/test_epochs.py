@@ -237,7 +237,7 @@ async def test_question_after_question_fills_a_small_window_slowly(tmp_path: Pat
     await app.close()
 
     shares = [recalled(request) / 12_000 for request in model.requests]
-    assert sum(shares) <= 0.05 + 12 * 0.0125
+    assert sum(shares) <= 0.05 + 12 * 0.01
     assert max(shares[4:]) <= 0.02
     assert min(shares) > 0
 

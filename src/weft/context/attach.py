@@ -22,7 +22,7 @@ CHANGES = "changes"
 """The layer of what changed in the frozen part since the epoch began."""
 _MOST_LINES = 2_000
 """Longer texts are shown whole: comparing them line by line takes too long."""
-_ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.0125, 0.05, 48
+_ATTACHED_SHARE, _FIRST_SHARE, _ATTACHED_TOKENS = 0.01, 0.05, 48
 """How much a layer that is shown if there is room may attach in a turn, and in the first turn of a session: a
 part of the room, and at least so many tokens. More of it would fill a small window in a few turns. Recall may
 attach as much as in a first turn wherever the turns before attached less than they might have."""
