@@ -306,9 +306,7 @@ async def _never_folded(
     """Talk through the conversation with room for all of it."""
     oracle = Way("never folded")
     talker = Talker([answer for _, answer in said], [oracle], 1_000_000)
-    talker.info = replace(
-        talker.info, cache_read=1.0, cache_write=1.0
-    )
+    talker.info = replace(talker.info, cache_read=1.0, cache_write=1.0)
     wide = replace_option(options, window=1_000_000)
     app = await _app(folder, talker, wide)
     store = await app.store.get()
