@@ -15,7 +15,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,6 +40,7 @@ MEASURES = (*(f"R@{k}" for k in TOP), "all@10", "MRR", *BUDGETS, "shown")
 _RANKED = 200
 _GREETINGS = ("Good morning!", "How are you?")
 Build = Callable[[str], Awaitable[weft.Context]]
+_TIMES = ("%I:%M %p %d %B, %Y", "%d.%m.%Y, %H:%M:%S", "%d.%m.%Y, %H:%M")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _SENDER = "app:owner"
 SMALL_TALK = (
@@ -142,30 +143,45 @@ def _general(number: int, data: dict[str, Any]) -> Talk:
     start = datetime(2024, 1, 1, tzinfo=UTC)
     lines = []
     for at, one in enumerate(data["messages"]):
-        when = one.get("at") or one.get("timestamp") or one.get("date")
-        moment = datetime.fromisoformat(str(when)) if when else start + timedelta(minutes=at)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        when = one.get("at") or one.get("timestamp") or one.get("date") or one.get("time")
+        moment = _moment(when) if when else start + timedelta(minutes=at)
         session = str(one.get("session", moment.date()))
         speaker = str(one.get("speaker") or one.get("name") or one.get("role") or "")
         text = str(one.get("text") or one.get("content") or "")
         lines.append(Said(str(one.get("id", at)), speaker, text, moment, f"{number}/{session}"))
     known = {line.id for line in lines}
     questions = [
-        Asked(str(one["text"]), frozenset(map(str, one["evidence"])) & known, str(one.get("category", "1")))
+        Asked(
+            str(one.get("text") or one["question"]),
+            frozenset(map(str, one.get("evidence") or ())) & known,
+            str(one.get("category", "1")),
+        )
         for one in data["questions"]
     ]
     return Talk(tuple(lines), tuple(one for one in questions if one.evidence))
 
 
+def _moment(when: Any) -> datetime:
+    """Read a time: seconds since 1970, ISO, or one of the forms in which chats are published."""
+    if isinstance(when, int | float):
+        return datetime.fromtimestamp(when, UTC)
+    for form in _TIMES:
+        with suppress(ValueError):
+            return datetime.strptime(str(when).replace(" on ", " "), form).replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(str(when))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def _locomo(data: dict[str, Any]) -> Talk:
-    conversation, lines, number = data["conversation"], list[Said](), 0
+    conversation, lines, number = data.get("conversation", data), list[Said](), 0
     while f"session_{(number := number + 1)}_date_time" in conversation:
-        began = conversation[f"session_{number}_date_time"].replace(" on ", " ")
-        at = datetime.strptime(began, "%I:%M %p %d %B, %Y").replace(tzinfo=UTC)
+        at = _moment(conversation[f"session_{number}_date_time"])
         for place, turn in enumerate(conversation.get(f"session_{number}", ())):
             caption = f" [photo: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-            when = at + timedelta(seconds=30 * place)
-            lines.append(Said(turn["dia_id"], turn["speaker"], turn["text"] + caption, when, f"s{number}"))
+            own = turn.get("date_time")
+            when = _moment(own) if own else at + timedelta(seconds=30 * place)
+            text = turn.get("text") or turn.get("clean_text") or ""
+            lines.append(Said(turn["dia_id"], turn["speaker"], text + caption, when, f"s{number}"))
     known = {line.id for line in lines}
     questions = []
     for one in data["qa"]:
