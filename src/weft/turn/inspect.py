@@ -9,13 +9,14 @@ from weft.context.diff import RequestDiff, diff, readable
 from weft.errors import UnknownName
 from weft.memory.base import Store
 from weft.tokens import count
+from weft.turn.unseen import place_of, price_of, unseen
 from weft.types.codec import Json
 from weft.types.epoch import Attachment, Epoch, digest_of
 from weft.types.message import Message
 from weft.types.plural import counted
 from weft.types.receipt import Receipt, ReceiptItem
 from weft.types.sent import StoredRequest
-from weft.types.session import TurnInfo
+from weft.types.session import Session, TurnInfo
 from weft.wire.items import digest_of_bytes, encode, join, kinds
 
 PURGED = "[purged:"
@@ -126,35 +127,47 @@ def replays(turn: TurnView) -> Iterator[Replay]:
 async def why(store: Store, turn: TurnView, text: str) -> list[Reason]:
     """Say of everything that has a text in it whether the model saw it in a turn, and why or why not."""
     wanted = text.casefold().strip()
-    items, keys = turn.receipt.items if turn.receipt else (), await _keys_of(store, turn, wanted)
+    session = await store.sessions.find(turn.info.session_id)
+    items, keys = turn.receipt.items if turn.receipt else (), await _keys_of(store, session, wanted)
     epoch = await _epoch_of(store, turn)
-    reasons = [
-        _reason(item)
+    listed = [
+        item
         for item in items
         if wanted in item.title.casefold() or wanted == item.id.casefold() or item.id in keys
     ]
+    reasons, explained, seen = [_reason(item) for item in listed], list[str](), set[str]()
     named = {reason.where for reason in reasons}
     reasons += [one for one in _frozen(epoch, wanted) if one.where not in named]
     if epoch is not None:
         reasons += _hidden(epoch, keys, named)
         attachments = await store.epochs.attachments(epoch.id)
         last = turn.info.first or max(attachments, default=0)
-        for number in (number for number in attachments if number < last):
-            reasons += _attached(number, attachments[number], wanted)
-    hits = await store.messages.find_text(turn.info.session_id, text)
-    reasons += [
-        reason
-        for number, message in hits
-        if number < (turn.info.first or number + 1) and (reason := _of_message(turn, number, message))
-    ]
+        for number in (number for number in attachments if number <= last):
+            attached = list(_attached(number, attachments[number], wanted, is_newest=number == last))
+            reasons += [one for one in attached if number < last or one.where not in named]
+            explained += [attachments[number].text] if attached else []
+            seen |= {item.id for item in attachments[number].seen}
+    for number, message in await store.messages.find_text(turn.info.session_id, text):
+        if reason := _of_message(turn, number, message):
+            reasons.append(reason)
+            explained.append(message.content)
     if turn.requests:
-        reasons += _in_request(turn.first, wanted)
+        before = await view_before(store, turn.info)
+        reasons += _in_request(turn, before, wanted, _Explained(reasons, explained))
+    elif not reasons and wanted in turn.info.text.casefold():
+        reasons.append(Reason(shown=False, where="the message of this turn", reason=_why_none(turn.info)))
+    if session is not None:
+        ids = {name for item in items for name in (item.id, item.title)} | seen
+        ids |= {one.where.partition(": ")[2] for one in reasons}
+        reasons += [
+            Reason(shown=False, where=place_of(hit), tokens=price_of(hit), reason=why_not)
+            for hit, why_not in await unseen(store, turn.info, session, text, known=ids)
+        ]
     return reasons
 
 
-async def _keys_of(store: Store, turn: TurnView, wanted: str) -> set[str]:
+async def _keys_of(store: Store, session: Session | None, wanted: str) -> set[str]:
     """Return the keys of facts about the person that have a text in their value."""
-    session = await store.sessions.find(turn.info.session_id)
     if session is None:
         return set()
     facts = await store.facts.list(f"{session.channel}:{session.sender}")
@@ -197,18 +210,19 @@ def _hidden(epoch: Epoch, keys: set[str], named: set[str]) -> Iterator[Reason]:
             )
 
 
-def _attached(number: int, attachment: Attachment, wanted: str) -> Iterator[Reason]:
-    """Yield what was attached to an earlier message of the epoch and has a text in it."""
+def _attached(number: int, attachment: Attachment, wanted: str, *, is_newest: bool) -> Iterator[Reason]:
+    """Yield what was attached to a message of the epoch and has a text in it."""
     if wanted not in attachment.text.casefold():
         return
-    digests = {digest_of(line) for line in attachment.text.split("\n") if wanted in line.casefold()}
+    lines = {digest_of(line): line for line in attachment.text.split("\n") if wanted in line.casefold()}
+    where = "the message of this turn" if is_newest else f"message {number}, which is in view"
     for item in attachment.seen:
-        if item.digest in digests or wanted in item.text.casefold():
+        if item.digest in lines or wanted in item.text.casefold():
             yield Reason(
                 shown=True,
                 where=f"{item.layer}: {item.title}",
-                tokens=count(item.text or wanted),
-                reason=f"attached to message {number}, which is in view",
+                tokens=count(item.text or lines[item.digest]),
+                reason=f"attached to {where}",
                 origin=item.origin,
             )
 
@@ -224,7 +238,20 @@ def _reason(item: ReceiptItem) -> Reason:
 
 
 def _of_message(turn: TurnView, number: int, message: Message) -> Reason | None:
-    """Return whether a message of the log was in the window of a turn, by the stretches of its receipt."""
+    """Return whether a message of the log was in the window of a turn, by the stretches of its receipt.
+
+    What was said after the message of the turn is not in its first request.
+    """
+    if turn.info.first and number > turn.info.first:
+        return None
+    if number == turn.info.first:
+        return Reason(
+            shown=bool(turn.requests),
+            where=f"message {number} ({message.role})",
+            tokens=count(message.content),
+            reason="the message of this turn",
+            origin=message.origin,
+        )
     for item in turn.receipt.items if turn.receipt else ():
         if item.span and item.span[0] <= number <= item.span[-1] and not item.title.startswith("summary"):
             return Reason(
@@ -237,14 +264,39 @@ def _of_message(turn: TurnView, number: int, message: Message) -> Reason | None:
     return None
 
 
-def _in_request(stored: StoredRequest, wanted: str) -> Iterator[Reason]:
-    """Yield the items of a request that have the text in them."""
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What is accounted for already: the reasons, and the texts of messages and attachments in them."""
+
+    reasons: Sequence[Reason]
+    texts: Sequence[str]
+
+    def covers(self, part: str, text: str) -> bool:
+        """Return whether a part of a request has the text for a reason that is known."""
+        if part == "messages":
+            return any(one.strip() and one.strip() in text for one in self.texts)
+        is_tool = part == "tools"
+        return any(one.shown and one.where.startswith("tools:") == is_tool for one in self.reasons)
+
+
+def _in_request(
+    turn: TurnView, before: TurnView | None, wanted: str, explained: _Explained
+) -> Iterator[Reason]:
+    """Yield the items of a request that have the text in them for no reason that is known already."""
+    stored = turn.first
+    known = set(before.requests[-1].request.items) if before is not None else set[str]()
     parts = kinds(stored.request)
     for at, (part, item) in enumerate(zip(parts, stored.request.items, strict=True)):
-        if wanted in "\n".join(readable(item)).casefold():
-            how = "the request before had it too" if at < stored.shared_items else "new in this request"
-            number = at - parts.index(part) + 1
-            yield Reason(shown=True, where=f"{part}, item {number}", reason=how)
+        text = "\n".join(readable(item))
+        if wanted not in text.casefold() or explained.covers(part, text):
+            continue
+        how = "new in this request"
+        if at < stored.shared_items:
+            how = "the request before had it too"
+        elif item in known:
+            how = "the request before had it too, behind what is the first change of this one"
+        number = at - parts.index(part) + 1
+        yield Reason(shown=True, where=f"{part}, item {number}", reason=how)
 
 
 def summary_line(turn: TurnView) -> str:
