@@ -552,6 +552,7 @@ async def test_the_command_line_lists_folds_and_opens_them(home: Path) -> None:
     opened = run_weft(env, "sessions", "unfold", session)
     again = run_weft(env, "sessions", "unfold", session)
     later = run_weft(env, "sessions", "folds", session)
+    newest = run_weft(env, "sessions", "folds")
     unknown = run_weft(env, "sessions", "folds", "nobody-1")
 
     [row] = json.loads(as_json.stdout)
@@ -560,9 +561,10 @@ async def test_the_command_line_lists_folds_and_opens_them(home: Path) -> None:
     assert row["removed_at"] is None
     assert listed.stdout.startswith(f"messages 1-{fold.last}: {fold.tokens_before:,} tokens became ")
     assert "They said: " in listed.stdout
-    assert opened.stdout == "Opened 1 fold.\n"
+    assert opened.stdout.startswith(f"Opened 1 fold of {session}. The next turn shows its messages")
     assert again.stdout == "Nothing of this conversation is folded.\n"
     assert "opened again" in later.stdout
+    assert newest.stdout == later.stdout
     assert (unknown.returncode, unknown.stderr) == (
         2,
         "weft: There is no session 'nobody-1': `weft sessions list` shows them.\n",

@@ -106,6 +106,27 @@ def test_an_imported_session_can_be_continued_by_its_id_at_the_terminal(tmp_path
     assert shown.index("hello") < shown.index("and now?")
 
 
+async def test_an_imported_conversation_is_recalled_for_the_owner_as_the_text_of_a_file(
+    tmp_path: Path,
+) -> None:
+    lines = [{"role": "user", "content": "The new flat in Graça costs 900 euros."}]
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({"session_id": "old", "channel": "x", "chat_id": "y", "messages": lines}))
+    done = await asyncio.to_thread(run_weft, environ(tmp_path), "sessions", "import", str(file))
+    assert done.returncode == 0, done.stderr
+
+    app = await weft.connect(provider=weft.ScriptedProvider(["900 euros."]), database=tmp_path / "weft.db")
+    reply = await app.ask("What does the new flat in Graça cost?", session="chat")
+    people = await (await app.store.get()).people.list()
+    await app.close()
+
+    assert reply.receipt is not None
+    [line] = [item for item in reply.receipt.kept if item.layer == "recall" and item.id]
+    assert line.origin == "import"
+    assert reply.receipt.outside == ("recall (import)",)
+    assert [person.name for person in people] == ["owner"]
+
+
 def test_a_whole_export_is_a_restore_that_keeps_roles_and_overwrites_nothing(tmp_path: Path) -> None:
     async def fill() -> None:
         async with await weft.open(tmp_path / "one" / "weft.db") as store:

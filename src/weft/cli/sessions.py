@@ -28,6 +28,10 @@ app = typer.Typer(
     help="List, read, rename, delete, export and import conversations, and begin new ones.",
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the first characters of one.")]
+IdOrNewest = Annotated[
+    str | None,
+    typer.Argument(metavar="[ID]", help="An id, or its first characters; the newest without one."),
+]
 _MIN_PREFIX, _LISTED, _TITLE_CHARS, _ALL = 4, 5, 60, 10**9
 
 
@@ -60,12 +64,17 @@ def list_sessions(as_json: AsJson = False) -> None:
     out.print(table if table.row_count else "There are no conversations yet.")
 
 
-async def named_session(store: Store, name: str) -> Session:
-    """Return the session with an id, or with the only id that begins so.
+async def named_session(store: Store, name: str | None) -> Session:
+    """Return the session with an id, or with the only id that begins so; the newest one without a name.
 
     Raises:
         ConfigError: there is none, or several.
     """
+    if name is None:
+        newest = await store.sessions.list(limit=1)
+        if not newest:
+            raise ConfigError("There are no conversations yet: `weft chat` begins one.")
+        return newest[0]
     if (session := await store.sessions.find(name)) is not None:
         return session
     if len(name) < _MIN_PREFIX:
@@ -118,7 +127,7 @@ def rename(
 
 
 @app.command()
-def folds(session: Id, as_json: AsJson = False) -> None:
+def folds(session: IdOrNewest = None, as_json: AsJson = False) -> None:
     """List the summaries that stand for older parts of a conversation, with what they saved and cost."""
 
     async def work(store: Store) -> list[Fold]:
@@ -141,14 +150,21 @@ def folds(session: Id, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def unfold(session: Id) -> None:
+def unfold(session: IdOrNewest = None) -> None:
     """Open all folds of a conversation again: its messages are shown as far as there is room."""
 
-    async def work(store: Store) -> int:
-        return await store.messages.remove_folds((await named_session(store, session)).id)
+    async def work(store: Store) -> tuple[str, int]:
+        opened = (await named_session(store, session)).id
+        return opened, await store.messages.remove_folds(opened)
 
-    number = with_store(work)
-    out.print(f"Opened {counted(number, 'fold')}." if number else "Nothing of this conversation is folded.")
+    name, number = with_store(work)
+    if number:
+        say(
+            f"Opened {counted(number, 'fold')} of {name}. The next turn shows its messages word for word, as "
+            "far as there is room; what has none is out of view until it is summarized again."
+        )
+    else:
+        out.print("Nothing of this conversation is folded.")
 
 
 @app.command()

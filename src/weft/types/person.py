@@ -8,7 +8,7 @@ from dataclasses import dataclass
 OWNER_NAME = "owner"
 ASKING_OWNER = "ask:owner"
 """The owner in `weft ask`, whose questions are never recalled."""
-OWNER_SENDERS = ("app:owner", ASKING_OWNER, "http:owner", "terminal:owner")
+OWNER_SENDERS = ("app:owner", ASKING_OWNER, "http:owner", "import:owner", "terminal:owner")
 """The owner of the machine, as each of these channels calls them. No other channel can claim the name."""
 ASKED_BY = ", asked by "
 """What stands in an author between the agent and the texts of strangers that may be behind a change."""
