@@ -221,7 +221,9 @@ async def cuts_at_pace(
     app = await connect_at(model, Clock())
     recipe = Recipe.load("weft")
     recipe = replace(recipe, history=replace(recipe.history, strategy=strategy))  # type: ignore[arg-type]
-    app.engine = replace(app.engine, builder=weft.ContextBuilder(recipe=recipe))
+    # The clock stands still: a new minute would be attached, and a busy machine has more of them.
+    builder = weft.ContextBuilder(recipe=recipe).at(datetime(2026, 5, 1, tzinfo=UTC))
+    app.engine = replace(app.engine, builder=builder)
     app.folds._engine = app.engine
     room, cuts = 1_500.0, list[int]()
     for number in range(50):
@@ -416,7 +418,7 @@ async def test_after_unfold_and_in_a_large_window_the_whole_history_is_back(home
     await app.close()
     if way == "command line":
         opened = run_weft(environ(home), "sessions", "unfold", session)
-        assert (opened.returncode, opened.stdout) == (0, "Opened 3 folds.\n")
+        assert (opened.returncode, opened.stdout[:15]) == (0, "Opened 3 folds ")
     large = Model(info=small(60_000, "model-a"))
     app = await weft.connect(provider=large)
     await say(app, "What did I say first?")

@@ -30,11 +30,19 @@ _CAUSES = {
 _ENDED = {
     "fold": "fold",
     "full": "fold",
-    "unfold": "fold",
+    "unfold": "unfold",
     "stale": "old attachments",
     "model": "model",
     "tools": "tool set",
 }
+_TAKEN_OUT = {
+    "delete": "of something that was remembered",
+    "forget": "of something that was remembered",
+    "permission": "that was narrowed",
+    "purge": "of a text",
+    "undo": "of a change to the memory",
+}
+"""What ended all epochs at once. What it was may have gone with an earlier message, so no receipt names it."""
 _SILENT = ("history", "message", "framing", "steps")
 _MOST_LINES = 4_000
 
@@ -111,7 +119,7 @@ def causes(before: Receipt, after: Receipt) -> Iterator[Cause]:
     found = [*_lasting(before, after), *_new_with_message(before, after)]
     yield from found
     if not found and ended and ended not in (*_ENDED, "start", "files"):
-        yield Cause(kind=ended, name=detail)
+        yield Cause(kind=ended, name=_TAKEN_OUT.get(ended, detail))
 
 
 def _lasting(before: Receipt, after: Receipt) -> Iterator[Cause]:
