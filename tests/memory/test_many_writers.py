@@ -12,8 +12,8 @@ import weft
 from weft.types.schema import BlockSchema
 
 PROCESSES = 8
-MANY = int(os.environ.get("WEFT_EDITS", "400"))
-EDITS = {"text": MANY, "list": MANY, "counter": MANY, "whole": 100}
+MANY = int(os.environ.get("WEFT_EDITS", "250"))
+EDITS = {"text": MANY, "list": MANY, "counter": MANY, "whole": 60}
 """Of each program. `make chaos` has a thousand."""
 WRITER = Path(__file__).parent / "many_writers.py"
 SCHEMAS: dict[str, BlockSchema] = {

@@ -150,14 +150,14 @@ async def test_only_the_newest_results_are_stored(store: weft.Store, monkeypatch
 
 async def test_a_purge_reaches_turns_steps_and_results(store: weft.Store, tmp_path: Path) -> None:
     own = await session(store)
-    await store.turns.fail(await store.turns.begin(own, "my pin is 4711"), "pin 4711 is wrong")
-    await store.turns.step(await store.turns.begin(own, "again 4711"), assistant('"4711"'))
-    await store.turns.save_result(own, "search", "4711 found")
+    await store.turns.fail(await store.turns.begin(own, "my pin is q4711z"), "pin q4711z is wrong")
+    await store.turns.step(await store.turns.begin(own, "again q4711z"), assistant('"q4711z"'))
+    await store.turns.save_result(own, "search", "q4711z found")
 
-    assert await store.purge("4711") == 5
+    assert await store.purge("q4711z") == 5
 
     await store.close()
-    assert b"4711" not in (tmp_path / "weft.db").read_bytes()
+    assert b"q4711z" not in (tmp_path / "weft.db").read_bytes()
 
 
 PROGRAM = """
