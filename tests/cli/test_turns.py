@@ -170,6 +170,34 @@ def test_show_prints_every_item_with_tokens_origin_and_why(lived: Home) -> None:
     assert "bytes (99%) are those of the request before" in done.stdout
 
 
+async def leave_out(home: Path, number: int) -> None:
+    """Store a turn that left so many recalled lines out."""
+    reason = "gave way to layers of more value"
+    items = [
+        weft.ReceiptItem(
+            layer="recall", source="recall", title=f"line {n}.", tokens=20, kept=False, reason=reason
+        )
+        for n in range(number)
+    ]
+    shown = weft.ReceiptItem(layer="message", source="message", title="the message", tokens=9, kept=True)
+    async with await weft.open(home / "weft.db") as store:
+        session = await store.sessions.new("terminal", "chat", "owner", agent_id="weft")
+        turn = await store.turns.begin(session.id, "What?")
+        receipt = weft.Receipt(items=(shown, *items), limit=1000, recipe="weft")
+        await store.turns.finish(turn, receipt, weft.Message(role="user", content="What?"))
+
+
+def test_what_was_left_out_for_one_reason_is_a_few_lines_and_each_stands_once(tmp_path: Path) -> None:
+    asyncio.run(leave_out(tmp_path, 76))
+    short, every = (run_weft(environ(tmp_path), "turns", "show", "1", *more) for more in ((), ("--all",)))
+    data = run_weft(environ(tmp_path), "turns", "show", "1", "--json")
+
+    assert re.findall("line [0-9]+", short.stdout) == ["line 0", "line 1", "line 2"]
+    assert re.search("and 73 more of recall +1,460 +gave way to layers", short.stdout)
+    assert re.findall("line [0-9]+", every.stdout) == [f"line {n}" for n in range(76)]
+    assert len(json.loads(data.stdout)["receipt"]["items"]) == 77
+
+
 def test_the_request_of_a_turn_is_printed_as_it_was_sent(lived: Home) -> None:
     done = lived.run("show", "1", "--request")
 

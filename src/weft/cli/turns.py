@@ -21,6 +21,7 @@ from weft.memory.base import Store
 from weft.turn.inspect import Reason, TurnView, compare, replays, summary_line, view, view_before, why
 from weft.types.codec import dump_json, to_dict
 from weft.types.escape import one_line, printable
+from weft.types.receipt import MOST_NAMED
 from weft.types.session import TurnInfo
 from weft.wire.items import join
 
@@ -75,6 +76,7 @@ def show(
     request: Annotated[
         bool, typer.Option("--request", help="Print its requests as they were sent, as a JSON list.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Name everything that was left out.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the model saw: every item with its tokens and origin, what was left out, what was cached."""
@@ -94,7 +96,7 @@ def show(
     if one.receipt is None:
         out.print(safe(one.info.error))
         return
-    show_receipt(one.receipt, out)
+    show_receipt(one.receipt, out, most=None if every else MOST_NAMED)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("layer", "item", "tokens", "origin", "zone", "why"):
         table.add_column(name, justify="right" if name == "tokens" else "left")
