@@ -13,7 +13,7 @@ from rich.text import Text
 
 from weft.channels.terminal import show_receipt
 from weft.channels.turn_views import cache_lines, diff_lines, item_rows, reason_line, replay_line
-from weft.cli.options import AsJson, out, safe, say
+from weft.cli.options import AsJson, out, refuse_empty, safe, say
 from weft.cli.sessions import named_session
 from weft.cli.stores import with_store
 from weft.errors import ConfigError, UnknownName
@@ -153,7 +153,12 @@ def replay(turn: Number, session: InSession = None, as_json: AsJson = False) -> 
 @app.command("why")
 def why_shown(
     turn: Number,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words of a memory, fact, message or skill.")],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="Words of a memory, fact, message or skill.", callback=refuse_empty
+        ),
+    ],
     session: InSession = None,
     as_json: AsJson = False,
 ) -> None:
