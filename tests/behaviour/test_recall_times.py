@@ -385,3 +385,14 @@ async def test_a_session_whose_times_go_backwards_is_recalled(store: weft.Store)
     context = await builder(store).build("What about the zeppelin?")
 
     assert {row for row in recalled(context) if "zeppelin" in row} == {line.shown for line in lines}
+
+
+async def test_the_receipt_names_a_recalled_line_with_its_day_in_the_persons_zone(store: weft.Store) -> None:
+    late = datetime(2026, 5, 1, 23, 30, tzinfo=UTC)
+    await save(store, [*DIARIES["en"], said(late, "The zeppelin has three rooms and a view of the sea", 50)])
+
+    context = await builder(store).at(NOW.astimezone(timezone(timedelta(hours=2)))).build("the zeppelin?")
+
+    assert context.receipt is not None
+    titles = [item.title for item in context.receipt.items if "zeppelin" in item.title]
+    assert titles == ["2026-05-02 Ada: The zeppelin has three rooms and a view"]

@@ -134,6 +134,9 @@ async def test_of_a_rule_that_was_taken_back_its_session_says_that_it_no_longer_
         await talk.say("Hello.")
         since = f"{datetime.now().astimezone():%Y-%m-%d}"
         assert f"{TITLE}\n- (no longer holds, since {since}: “{RULE}”)" in system_of(model)
+        for table in ("/context", "/receipt"):
+            [row] = [line for line in (await talk.say(table)).splitlines() if "| standing |" in line]
+            assert row.endswith(f"| {RULE} (taken back) |")
 
         await talk.say(RULE)
         await talk.say("Hello again.")

@@ -1,6 +1,7 @@
 """`weft turns diff` names the right cause and the right byte; `weft turns why` says where a text was."""
 
 import random
+import re
 import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -327,11 +328,12 @@ async def test_what_was_shown_is_named_with_its_layer_tokens_and_origin(home: Pa
         ("human", "blocks: human", "agent"),
         ("city", "facts: city", "user"),
         ("packing", "skills: packing", "operator"),
-        ("zebra quokka boat is", "recall: User: The zebra quokka boat is called Marlin.", "user"),
+        ("zebra quokka boat is", "recall: DAY User: The zebra quokka boat is called Marlin.", "user"),
         ("SOUL.md", "instructions: SOUL.md + AGENTS.md + USER.md", "operator"),
     ):
         first, *_ = await reasons(world, text)
-        assert (first.shown, first.where, first.origin) == (True, where, origin)
+        named = re.sub(r"\d{4}-\d\d-\d\d", "DAY", first.where)
+        assert (first.shown, named, first.origin) == (True, where, origin)
         assert first.tokens > 0
         assert first.reason
     await world.app.close()

@@ -68,3 +68,20 @@ def test_a_bar_is_the_share_of_the_limit() -> None:
         "memory_file": 3,
         "message": 0,
     }
+
+
+def test_of_many_left_out_pieces_of_one_layer_and_reason_the_first_are_named() -> None:
+    recalled = [item("recall", f"line {n}", 10 + n, kept=False) for n in range(40)]
+    items = (*recalled, *(item("skills", f"skill {n}", 5, kept=False) for n in range(4)), recalled[0])
+    receipt = Receipt(items=items, limit=120_000, recipe="weft")
+
+    text = shown(120, receipt)
+    out = Console(file=io.StringIO(), width=120, color_system=None)
+    show_receipt(receipt, out, most=None)
+    assert isinstance(out.file, io.StringIO)
+
+    assert text.count("left out recall: line ") == 3
+    [rest] = [line.split() for line in text.splitlines() if line.startswith("and ")]
+    assert rest[:7] == "and 38 more of recall 1,157 the".split()
+    assert text.count("left out skills: skill ") == 4, "a line for one more would be no shorter"
+    assert out.file.getvalue().count("left out recall: line ") == 41

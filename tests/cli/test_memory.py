@@ -182,11 +182,13 @@ def test_facts_are_listed_and_forgotten(memory: Callable[..., Done], tmp_path: P
     async def know() -> None:
         async with await weft.open(tmp_path / "weft.db") as store:
             await store.facts.set("telegram:42", "city", "Rome")
+            await store.facts.set("terminal:owner", "city", "Lisbon")
             await store.summaries.add("telegram", "42", "about boats")
 
     asyncio.run(know())
 
     assert memory("facts", "telegram:42").stdout == "city: Rome\n"
+    assert memory("facts").stdout == "city: Lisbon\n", "without a person they are the owner's"
     assert json.loads(memory("facts", "telegram:42", "--json").stdout)[0]["value"] == "Rome"
     assert memory("forget", "telegram:42", "city").returncode == 0
     assert memory("facts", "telegram:42").stdout == "Nothing is known of telegram:42.\n"
@@ -238,8 +240,10 @@ def test_a_search_by_both_says_what_it_can_do(memory: Callable[..., Done]) -> No
     (hit,) = json.loads(memory("search", "boat", "--mode", "hybrid", "--json").stdout)
 
     assert hit["mode"] == "fts"
-    assert "by words only (Fts)" in memory("search", "boat", "--mode", "hybrid").stderr
-    assert "needs an embedder" in memory("search", "boat", "--mode", "vector").stderr
+    assert "by words only (`fts`)" in memory("search", "boat", "--mode", "hybrid").stderr
+    refused = memory("search", "boat", "--mode", "vector").stderr
+    assert "needs an embedder: set one, or use the mode `fts`." in refused
+    assert memory("search", "boat", "--mode", "fts").returncode == 0
 
 
 def test_the_embedder_of_the_settings_is_used(memory: Callable[..., Done], tmp_path: Path) -> None:

@@ -183,9 +183,7 @@ def test_a_wrong_filter_is_a_sentence(kept: Path, args: tuple[str, ...], sentenc
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "query", ["", " ", '"(*', "*", "the", "\udcff", "x" * 100_000, "NEAR(", "日本", "-x"]
-)
+@pytest.mark.parametrize("query", ['"(*', "*", "the", "\udcff", "x" * 100_000, "NEAR(", "日本", "-x"])
 def test_any_query_is_answered(kept: Path, query: str) -> None:
     done = run_weft(environ(kept), "search", "--json", "--", query)
 

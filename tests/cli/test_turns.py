@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +17,7 @@ import pytest
 import weft
 from crossing import PEOPLE, World, secret, world
 from http_server import listening
-from programs import environ, run_weft
+from programs import Terminal, environ, run_weft
 from weft.channels.http import make_app
 from weft.channels.http_settings import HttpChannelSettings
 from weft.testing import LoopbackVendor
@@ -58,7 +59,7 @@ async def talk(path: Path) -> Home:
         "Hello, you.",
         weft.Reply(text="", tool_calls=(call,), stop_reason="tools"),
         "Noted.",
-        weft.ProviderError("the network is down."),
+        weft.ProviderError("the network is down." + "\nIt said: no route to the host." * 9),
         "Again.",
     ]
     app = await weft.connect(provider=weft.ScriptedProvider(script))
@@ -96,6 +97,62 @@ def test_the_list_has_every_turn_with_what_came_of_it(lived: Home) -> None:
     assert [row["state"] for row in rows] == ["done", "done", "failed", "done"]
 
 
+def listed(home: Home, width: int) -> list[str]:
+    """List the turns at a terminal of this width; in a pipe if it is 0."""
+    if not width:
+        return home.run("list").stdout.splitlines()
+    command = f"{sys.executable} -m weft turns list; echo END"
+    terminal = Terminal(environ(home.path, COLUMNS=str(width)), program=("sh", "-c", command))
+    try:
+        return terminal.read_until("END").splitlines()
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 0])
+def test_a_failed_turn_leaves_every_column_readable(width: int, lived: Home) -> None:
+    head, *lines = (re.sub("\x1b\\[[0-9;]*m", "", line) for line in listed(lived, width))
+
+    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
+    assert head.split()[:4] == ["n", "id", "when", "same"]
+    assert head.split()[-2:] == ["what", "message"]
+    assert max(map(len, lines)) <= (width or 160)
+    failed = lines[2]
+    assert "failed: " in failed
+    assert failed[head.index("what") :].split("  ")[0].endswith("…")
+    assert failed.rstrip().endswith("This fails.")
+    assert lived.ids[2].startswith(failed.split()[1])
+
+
+def test_the_id_of_a_list_and_every_unambiguous_beginning_names_a_turn(lived: Home) -> None:
+    ids = [line.split()[1] for line in lived.run("list").stdout.splitlines()[1:]]
+    shown = lived.run("show", ids[1])
+
+    assert len(set(ids)) == 4
+    assert lived.json("show", ids[1])["id"] == lived.ids[1]
+    assert shown.stdout.startswith(f"turn 2 ({lived.ids[1]}) of session {lived.session}: done\n")
+    assert lived.run("show", "2").stdout == shown.stdout
+    assert lived.json("diff", ids[3], ids[1])["before"] == 2
+    several, short = lived.run("show", lived.ids[1][:4]), lived.run("show", lived.ids[1][:3])
+    assert_refused(several)
+    assert all(name in several.stderr for name in ("Several turns begin with", *lived.ids))
+    assert_refused(short)
+
+
+def test_a_turn_of_another_session_than_the_named_one_is_refused(lived: Home) -> None:
+    other = run_weft(environ(lived.path), "sessions", "new", "--conversation", "other").stdout.strip()
+    try:
+        for name in (lived.ids[1], lived.ids[1][:14]):
+            refused = lived.run("show", name, "-s", other)
+            assert_refused(refused)
+            assert refused.stderr.startswith(
+                f"weft: The turn {lived.ids[1]} is one of session {lived.session}"
+            )
+            assert lived.run("show", name, "-s", lived.session).returncode == 0
+    finally:
+        run_weft(environ(lived.path), "sessions", "delete", other, "--yes")
+
+
 def test_a_turn_is_named_by_its_number_or_its_id(lived: Home) -> None:
     by_number, by_id = lived.json("show", "2", "--session", lived.session), lived.json("show", lived.ids[1])
 
@@ -111,6 +168,34 @@ def test_show_prints_every_item_with_tokens_origin_and_why(lived: Home) -> None:
     [fact] = [line for line in done.stdout.splitlines() if line.startswith("changes (facts)")]
     assert fact.split()[2:] == "city 6 user turn new since the epoch began".split()
     assert "bytes (99%) are those of the request before" in done.stdout
+
+
+async def leave_out(home: Path, number: int) -> None:
+    """Store a turn that left so many recalled lines out."""
+    reason = "gave way to layers of more value"
+    items = [
+        weft.ReceiptItem(
+            layer="recall", source="recall", title=f"line {n}.", tokens=20, kept=False, reason=reason
+        )
+        for n in range(number)
+    ]
+    shown = weft.ReceiptItem(layer="message", source="message", title="the message", tokens=9, kept=True)
+    async with await weft.open(home / "weft.db") as store:
+        session = await store.sessions.new("terminal", "chat", "owner", agent_id="weft")
+        turn = await store.turns.begin(session.id, "What?")
+        receipt = weft.Receipt(items=(shown, *items), limit=1000, recipe="weft")
+        await store.turns.finish(turn, receipt, weft.Message(role="user", content="What?"))
+
+
+def test_what_was_left_out_for_one_reason_is_a_few_lines_and_each_stands_once(tmp_path: Path) -> None:
+    asyncio.run(leave_out(tmp_path, 76))
+    short, every = (run_weft(environ(tmp_path), "turns", "show", "1", *more) for more in ((), ("--all",)))
+    data = run_weft(environ(tmp_path), "turns", "show", "1", "--json")
+
+    assert re.findall("line [0-9]+", short.stdout) == ["line 0", "line 1", "line 2"]
+    assert re.search("and 73 more of recall +1,460 +gave way to layers", short.stdout)
+    assert re.findall("line [0-9]+", every.stdout) == [f"line {n}" for n in range(76)]
+    assert len(json.loads(data.stdout)["receipt"]["items"]) == 77
 
 
 def test_the_request_of_a_turn_is_printed_as_it_was_sent(lived: Home) -> None:

@@ -111,7 +111,7 @@ async def test_P36_hybrid_without_an_embedder_is_fts_and_says_so(
         (hit,) = await store.memory.search("iris", "boat", weft.SearchOptions(mode=weft.SearchMode.HYBRID))
 
     assert hit.mode == weft.SearchMode.FTS
-    assert "Fts" in caplog.text
+    assert "`fts`" in caplog.text
 
 
 def test_P17_there_are_six_permissions_by_these_names() -> None:

@@ -87,6 +87,26 @@ async def test_the_receipt_is_that_of_the_last_answer(talk: Talk) -> None:
     assert "| history |" in second, "the last answer had a history"
 
 
+async def test_of_many_left_out_lines_the_receipt_names_a_few_and_counts_the_rest(talk: Talk) -> None:
+    await talk.say("hi")
+    store = await talk.app.store.get()
+    items = [
+        weft.ReceiptItem(
+            layer="recall", source="recall", title=f"line {n}", tokens=20, kept=False, reason="no room"
+        )
+        for n in range(76)
+    ]
+    turn = await store.turns.begin(talk.session, "What?")
+    await store.turns.finish(
+        turn, weft.Receipt(items=tuple(items)), weft.Message(role="user", content="What?")
+    )
+
+    lines = [line for line in (await talk.say("/receipt")).splitlines() if "no room" in line]
+
+    assert lines[:3] == [f"- left out line {n} (20): no room" for n in range(3)]
+    assert lines[3:] == ["- and 73 more of recall, 1,460 tokens: no room"]
+
+
 async def test_the_tools_are_listed(talk: Talk) -> None:
     assert "- `memory_append` Remember something for good" in await talk.say("/tools")
 

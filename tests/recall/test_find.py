@@ -106,11 +106,11 @@ async def test_without_an_embedder_hybrid_says_that_it_is_fts(
         assert caplog.text == ""
         await finder(store).search("boat", IRIS, HYBRID)
 
-    assert "no embedder, so this search is by words only (Fts)" in caplog.text
+    assert "no embedder, so this search is by words only (`fts`)" in caplog.text
 
 
 async def test_without_an_embedder_search_by_meaning_is_an_error_with_a_remedy(store: SqliteBackend) -> None:
-    with pytest.raises(weft.StoreError, match="needs an embedder: set one, or use the mode Fts"):
+    with pytest.raises(weft.StoreError, match="needs an embedder: set one, or use the mode `fts`"):
         await finder(store).search("boat", IRIS, VECTOR)
 
 

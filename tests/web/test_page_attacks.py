@@ -180,6 +180,18 @@ async def test_an_odd_address_is_no_bug(place: str) -> None:
     assert "root:" not in answer.text
 
 
+@pytest.mark.parametrize("words", ["", "q=boat&"])
+async def test_a_search_in_what_does_not_exist_says_so_on_its_page(words: str) -> None:
+    async with world() as lived, browsers(lived) as opened:
+        client = opened["owner"].client
+        refused = await client.get(f"/search?{words}in=nonsense")
+        allowed = await client.get(f"/search?{words}in=facts&in=blocks")
+
+    assert (refused.status_code, allowed.status_code) == (400, 200)
+    assert "There is nothing called &#39;nonsense&#39; to search in" in refused.text
+    assert re.findall(r'value="(\w+)" checked', allowed.text) == ["blocks", "facts"]
+
+
 @pytest.mark.parametrize("place", ["/memory/facts", "/memory/archive", "/tasks", "/memory"])
 async def test_after_a_form_about_a_person_the_owner_is_back_at_that_person(place: str) -> None:
     """A name in another script, or with a line break, is no header of its own."""

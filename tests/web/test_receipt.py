@@ -53,6 +53,15 @@ def test_what_was_left_out_is_told_with_its_price_and_reason() -> None:
     assert lines(svg)[-1] == "left out recall: a line, 1,234 tokens (gave way)"
 
 
+def test_of_many_that_were_left_out_for_one_reason_the_first_are_named() -> None:
+    svg = drawn(*(item("recall", 10, title=f"line {n}", kept=False, reason="gave way") for n in range(30)))
+
+    assert lines(svg)[-2:] == [
+        "left out recall: line 2, 10 tokens (gave way)",
+        "and 27 more of recall, 270 tokens (gave way)",
+    ]
+
+
 def test_the_picture_grows_with_its_rows() -> None:
     def height(svg: ET.Element) -> int:
         return int(svg.get("height") or 0)

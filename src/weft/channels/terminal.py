@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from html import unescape
 from typing import TYPE_CHECKING, Self
@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from weft.types.escape import one_line, printable
-from weft.types.receipt import Receipt, ReceiptItem
+from weft.types.receipt import MOST_NAMED, LeftOut, Receipt
 from weft.types.reply import Done, Event, Reading, Reply, TextDelta, ToolStarted
 
 if TYPE_CHECKING:
@@ -141,12 +141,15 @@ def show_notice(text: str, out: Console) -> None:
     out.print(f"[dim]{escape(printable(text))}[/]", soft_wrap=True)
 
 
-def show_receipt(receipt: Receipt, out: Console) -> None:
-    """Print a receipt: a bar per layer, what was left out and why, and who was asked."""
+def show_receipt(receipt: Receipt, out: Console, *, most: int | None = MOST_NAMED) -> None:
+    """Print a receipt: a bar per layer, what was left out and why, and who was asked.
+
+    Of what was left out, at most so many items of one layer are named for each reason; without a number, all.
+    """
     out.print(_headline(receipt))
     out.print(_layers(receipt, out.width), no_wrap=True, overflow="ignore")
     if receipt.dropped:
-        out.print(_dropped(receipt.dropped))
+        out.print(_dropped(receipt.left_out(most)))
     for error in receipt.errors:
         out.print(f"[bold red]![/] [red]{escape(printable(error))}[/]", soft_wrap=True)
     for warning in receipt.warnings:
@@ -206,13 +209,17 @@ def _bar(tokens: int, limit: int, layer: str) -> Text:
     return Text("█" * filled, style=style) + Text(f"{'░' * (_BAR_WIDTH - filled)} ", style="dim")
 
 
-def _dropped(items: tuple[ReceiptItem, ...]) -> Table:
+def _dropped(groups: Sequence[LeftOut]) -> Table:
     from rich.table import Table  # noqa: PLC0415 - pipes show no receipt
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     for is_number in (False, True, False):
         table.add_column(no_wrap=is_number, justify="right" if is_number else "left")
-    for item in items:
-        what = Text.assemble(("left out ", "red"), printable(f"{item.layer}: {item.title}"))
-        table.add_row(what, f"{item.tokens:,}", Text(printable(item.reason), style="dim"))
+    for group in groups:
+        reason = Text(printable(group.reason), style="dim")
+        for item in group.items:
+            what = Text.assemble(("left out ", "red"), printable(f"{item.layer}: {item.title}"))
+            table.add_row(what, f"{item.tokens:,}", reason)
+        if group.more:
+            table.add_row(Text(printable(group.rest)), f"{group.more_tokens:,}", reason)
     return table

@@ -12,11 +12,10 @@ from weft.types.session import TurnInfo
 
 
 def item_rows(receipt: Receipt) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Yield a row for each item of a receipt: layer, title, tokens, origin, zone, and why."""
-    for item in receipt.items:
-        state = item.reason if item.kept else f"left out: {item.reason}"
+    """Yield a row for each item that was shown: layer, title, tokens, origin, zone, and why."""
+    for item in receipt.kept:
         layer = item.layer if item.source == item.layer else f"{item.layer} ({item.source})"
-        yield layer, item.title, f"{item.tokens:,}", item.origin, item.zone, state
+        yield layer, item.title, f"{item.tokens:,}", item.origin, item.zone, item.reason
 
 
 def cache_lines(turn: TurnView) -> list[str]:

@@ -26,6 +26,7 @@ from weft.cli.options import (
     err,
     note_stand_in,
     out,
+    refuse_empty,
     run,
     settings,
 )
@@ -57,7 +58,8 @@ def chat(
     window: Window = None,
     workspace: Workspace = None,
     session: Annotated[
-        str, typer.Option("--session", "-s", metavar="ID", help="Go on with this session.")
+        str,
+        typer.Option("--session", "-s", metavar="ID", help="Go on with this session.", callback=refuse_empty),
     ] = "",
     new: Annotated[bool, typer.Option("--new", help="Begin a new session.")] = False,
 ) -> None:

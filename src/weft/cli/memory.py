@@ -16,7 +16,7 @@ from rich.table import Table
 
 from weft.cli import blocks, sharing
 from weft.cli.editor import edited
-from weft.cli.options import AsJson, Yes, confirm_loss, err, out, read_stdin, safe, say
+from weft.cli.options import PERSON, AsJson, Yes, confirm_loss, err, out, read_stdin, refuse_empty, safe, say
 from weft.cli.stores import DEFAULT_AGENT, Agent, Label, with_store
 from weft.errors import ConfigError, StoreError, UnknownName
 from weft.memory.audit import secrets_of
@@ -42,6 +42,7 @@ app.registered_commands += [*blocks.app.registered_commands, *sharing.app.regist
 Words = Annotated[str, typer.Argument(metavar="TEXT")]
 Version = Annotated[int, typer.Argument(metavar="VERSION", help="As `weft memory history` lists it.")]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="`channel:sender`, as in `telegram:42`.")]
+_OWNER = f"{PERSON.channel}:{PERSON.sender_id}"
 Mode = Annotated[SearchMode, typer.Option("--mode", help="By words, by meaning, or by both.")]
 
 
@@ -246,7 +247,7 @@ def limit(
 
 
 @app.command()
-def facts(person: Person, as_json: AsJson = False) -> None:
+def facts(person: Person = _OWNER, as_json: AsJson = False) -> None:
     """List what is known about a person, with the date since when."""
     if not person.strip():
         raise ConfigError("Say whose facts: give a person as `channel:sender`, as in `telegram:42`.")
@@ -277,7 +278,10 @@ def forget_summary(summary: Annotated[int, typer.Argument(metavar="ID")]) -> Non
 
 @app.command()
 def search(
-    query: Words, agent: Agent = DEFAULT_AGENT, mode: Mode = SearchMode.AUTO, as_json: AsJson = False
+    query: Annotated[str, typer.Argument(metavar="QUERY", callback=refuse_empty)],
+    agent: Agent = DEFAULT_AGENT,
+    mode: Mode = SearchMode.AUTO,
+    as_json: AsJson = False,
 ) -> None:
     """Search messages, blocks and the archive of an agent."""
     options = SearchOptions(mode=mode)

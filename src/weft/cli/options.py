@@ -141,6 +141,21 @@ def confirm_loss(question: str, *, yes: bool) -> None:
     typer.confirm(printable(question), abort=True)
 
 
+def refuse_empty(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
+    """Refuse an option or an argument that was given without any text.
+
+    Raises:
+        ConfigError: it is empty.
+    """
+    source = context.get_parameter_source(parameter.name or "")
+    if value is None or value.strip() or source is None or source.name == "DEFAULT":
+        return value
+    if parameter.param_type_name == "option":
+        raise ConfigError(f"`{parameter.opts[0]}` is empty: give it a value, or leave it out.")
+    end = "write some text there." if parameter.required else "give it a value, or leave it out."
+    raise ConfigError(f"{parameter.metavar} is empty: {end}")
+
+
 def say(text: str) -> None:
     """Print text from outside: as it is into a pipe, without control characters to a terminal."""
     typer.echo(printable(text) if sys.stdout.isatty() else text)

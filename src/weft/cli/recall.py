@@ -12,7 +12,7 @@ import typer
 from rich.progress import Progress
 
 from weft.cli.embedders import OURS, choose_embedder, list_offers
-from weft.cli.options import AsJson, err, out, run, safe, say, settings
+from weft.cli.options import AsJson, err, out, refuse_empty, run, safe, say, settings
 from weft.cli.settings_file import edit_table
 from weft.compose import make_embedder
 from weft.compose import open as open_store
@@ -36,6 +36,7 @@ Name = Annotated[
         help="wordllama, minilm, ollama, openai, a plugin, or none.",
         autocompletion=lambda: list(OURS),
         show_default=False,
+        callback=refuse_empty,
     ),
 ]
 

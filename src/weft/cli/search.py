@@ -13,7 +13,7 @@ from rich.text import Text
 
 from weft.cli.highlight import highlighted
 from weft.cli.memory import Mode
-from weft.cli.options import AsJson, out, settings
+from weft.cli.options import AsJson, out, refuse_empty, settings
 from weft.cli.stores import with_store
 from weft.memory.base import Store
 from weft.recall.explain import explained
@@ -40,13 +40,19 @@ _DAY_HELP = "A date such as 2026-05-01, or words such as 'last week'."
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", callback=refuse_empty)],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST_HITS, help="How many hits.")] = 10,
     mode: Mode = SearchMode.AUTO,
-    since: Annotated[str, typer.Option("--since", metavar="DAY", help=_DAY_HELP)] = "",
-    until: Annotated[str, typer.Option("--until", metavar="DAY", help="The last day, written so too.")] = "",
+    since: Annotated[str, typer.Option("--since", metavar="DAY", help=_DAY_HELP, callback=refuse_empty)] = "",
+    until: Annotated[
+        str,
+        typer.Option("--until", metavar="DAY", help="The last day, written so too.", callback=refuse_empty),
+    ] = "",
     who: Annotated[
-        str, typer.Option("--who", metavar="NAME", help="Who said it: a name, me, user or assistant.")
+        str,
+        typer.Option(
+            "--who", metavar="NAME", help="Who said it: a name, me, user or assistant.", callback=refuse_empty
+        ),
     ] = "",
     places: Annotated[
         str,
@@ -55,6 +61,7 @@ def search(
             metavar="KINDS",
             help=f"Some of {','.join(KINDS)}, with commas.",
             autocompletion=lambda: list(KINDS),
+            callback=refuse_empty,
         ),
     ] = "",
     around: Annotated[

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from rich.cells import cell_len
 from rich.table import Table
+from rich.text import Text
 
 from weft.channels.terminal import show_receipt
 from weft.channels.turn_views import cache_lines, diff_lines, item_rows, reason_line, replay_line
-from weft.cli.options import AsJson, out, safe, say
+from weft.cli.options import AsJson, out, refuse_empty, safe, say
 from weft.cli.sessions import named_session
 from weft.cli.stores import with_store
-from weft.errors import UnknownName
+from weft.errors import ConfigError, UnknownName
 from weft.memory.base import Store
 from weft.turn.inspect import Reason, TurnView, compare, replays, summary_line, view, view_before, why
 from weft.types.codec import dump_json, to_dict
-from weft.types.escape import one_line
+from weft.types.escape import one_line, printable
+from weft.types.receipt import MOST_NAMED
 from weft.types.session import TurnInfo
 from weft.wire.items import join
 
@@ -27,8 +31,14 @@ app = typer.Typer(
     help="Show the exact request of every turn, what was in it and why, and what changed.",
 )
 _TEXT_CHARS = 60
+_MIN_PREFIX, _LISTED_CHARS, _LISTED = 4, 8, 5
+_MOST_DIGITS = 9
+"""A longer number is an id."""
+_GAP, _NARROW, _UNCUT = "  ", 80, 4
+"""Below the width `_NARROW` a list has shorter heads and times. Its first `_UNCUT` columns are never cut."""
 Number = Annotated[
-    str, typer.Argument(metavar="N", help="The turn's number in its session, from 1, or its id.")
+    str,
+    typer.Argument(metavar="N", help="Its number in its session, from 1, or the first characters of its id."),
 ]
 InSession = Annotated[
     str | None, typer.Option("--session", "-s", metavar="ID", help="Another session than the newest.")
@@ -51,15 +61,12 @@ def list_turns(
     if as_json:
         typer.echo(dump_json([{**to_dict(one.info), "about": summary_line(one)} for one in turns]))
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("n", "when", "same bytes", "what", "message"):
-        table.add_column(name, no_wrap=name != "message")
-    for one in turns:
-        when = f"{one.info.at:%Y-%m-%d %H:%M}" if one.info.at else ""
-        share = f"{one.requests[0].share:.0%}" if one.requests else "-"
-        text = safe(one_line(one.info.text)[:_TEXT_CHARS])
-        table.add_row(str(one.info.number), when, share, safe(summary_line(one)), text)
-    out.print(table if turns else "Nothing was answered in this session yet.")
+    if not turns:
+        out.print("Nothing was answered in this session yet.")
+        return
+    lines = _lines(_listed(turns, out.width), out.width)
+    lines[0].stylize("dim")
+    out.print(Text("\n").join(lines), no_wrap=True, overflow="crop")
 
 
 @app.command()
@@ -69,6 +76,7 @@ def show(
     request: Annotated[
         bool, typer.Option("--request", help="Print its requests as they were sent, as a JSON list.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Name everything that was left out.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the model saw: every item with its tokens and origin, what was left out, what was cached."""
@@ -83,11 +91,12 @@ def show(
             dump_json({**to_dict(one.info), "receipt": to_dict(one.receipt), "cache": cache_lines(one)})
         )
         return
-    out.print(f"turn {one.info.number} of session {safe(one.info.session_id)}: {safe(one.info.state)}")
+    name = f"turn {one.info.number} ({safe(one.info.id)}) of session {safe(one.info.session_id)}"
+    out.print(f"{name}: {safe(one.info.state)}", soft_wrap=True)
     if one.receipt is None:
         out.print(safe(one.info.error))
         return
-    show_receipt(one.receipt, out)
+    show_receipt(one.receipt, out, most=None if every else MOST_NAMED)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("layer", "item", "tokens", "origin", "zone", "why"):
         table.add_column(name, justify="right" if name == "tokens" else "left")
@@ -144,7 +153,12 @@ def replay(turn: Number, session: InSession = None, as_json: AsJson = False) -> 
 @app.command("why")
 def why_shown(
     turn: Number,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words of a memory, fact, message or skill.")],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="Words of a memory, fact, message or skill.", callback=refuse_empty
+        ),
+    ],
     session: InSession = None,
     as_json: AsJson = False,
 ) -> None:
@@ -164,6 +178,41 @@ def why_shown(
         say(f"Nothing in turn {one.info.number} has {text!r} in it, shown or left out.")
 
 
+def _listed(turns: Sequence[TurnView], width: int) -> Sequence[Sequence[str]]:
+    """Return the rows of a list of turns, its heads first."""
+    ids = [one.info.id for one in turns]
+    chars = _LISTED_CHARS
+    while len({name[:chars] for name in ids}) < len(ids):
+        chars += 1
+    head, time = ("same bytes", "%Y-%m-%d %H:%M") if width >= _NARROW else ("same", "%m-%d %H:%M")
+    rows: list[Sequence[str]] = [("n", "id", "when", head, "what", "message")]
+    for one in turns:
+        when = one.info.at.strftime(time) if one.info.at else ""
+        share = f"{one.requests[0].share:.0%}" if one.requests else "-"
+        texts = (summary_line(one), one.info.text[:_TEXT_CHARS])
+        rows.append((str(one.info.number), one.info.id[:chars], when, share, *map(_plain, texts)))
+    return rows
+
+
+def _plain(text: str) -> str:
+    return printable(one_line(text))
+
+
+def _lines(rows: Sequence[Sequence[str]], width: int) -> list[Text]:
+    """Lay rows out, one line each. The last two columns are cut to what fits, the others are never cut."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    room = max(width - sum(widths[:_UNCUT]) - len(_GAP) * (len(widths) - 1), 2)
+    widths[-1] = min(widths[-1], max(room - room // 2, room - widths[-2]))
+    widths[-2] = min(widths[-2], room - widths[-1])
+    lines = []
+    for row in rows:
+        cells = [Text(cell) for cell in row]
+        for number, (cell, cells_wide) in enumerate(zip(cells, widths, strict=True), 1):
+            cell.truncate(cells_wide, overflow="ellipsis", pad=number < len(cells))
+        lines.append(Text(_GAP).join(cells))
+    return lines
+
+
 async def _session_id(store: Store, name: str | None) -> str:
     if name is not None:
         return (await named_session(store, name)).id
@@ -174,21 +223,44 @@ async def _session_id(store: Store, name: str | None) -> str:
 
 
 async def _view(store: Store, turn: str, session: str | None) -> TurnView:
-    """Read a turn by its number in a session, or by its id.
+    """Read a turn by its number in a session, or by its id or the only id that begins so.
 
     Raises:
+        ConfigError: several turns have such an id, or the turn is one of another session than the named one.
         UnknownName: there is none.
     """
-    info: TurnInfo | None = None
-    if turn.isdecimal() and len(turn) <= 9:
-        session_id = await _session_id(store, session)
+    is_number = turn.isdecimal() and len(turn) <= _MOST_DIGITS
+    session_id = await _session_id(store, session) if is_number or session is not None else None
+    if is_number and session_id is not None:
         info = await store.turns.find_info(session_id, int(turn))
-        if info is None:
-            count = next((one.number for one in await store.turns.page(session_id, limit=1)), 0)
-            what = f"it has {count}" if count else "nothing was answered there yet"
-            raise UnknownName(f"There is no turn {turn} in session {session_id}: {what}.")
-    else:
-        info = await store.turns.number(turn)
+        if info is not None:
+            return await view(store, info)
+    info = await store.turns.number(turn) or await _with_prefix(store, turn, session_id)
+    if info is None and is_number and session_id is not None:
+        count = next((one.number for one in await store.turns.page(session_id, limit=1)), 0)
+        what = f"it has {count}" if count else "nothing was answered there yet"
+        raise UnknownName(f"There is no turn {turn} in session {session_id}: {what}.")
     if info is None:
         raise UnknownName(f"There is no turn {turn!r}: `weft turns list` shows them.")
+    if session is not None and info.session_id != session_id:
+        raise ConfigError(
+            f"The turn {info.id} is one of session {info.session_id}, not of {session_id}: leave `-s` out."
+        )
     return await view(store, info)
+
+
+async def _with_prefix(store: Store, prefix: str, session_id: str | None) -> TurnInfo | None:
+    """Return the only turn with an id that begins so, of the named session rather than of another one.
+
+    Raises:
+        ConfigError: there are several.
+    """
+    if len(prefix) < _MIN_PREFIX:
+        return None
+    limit = _LISTED + 1
+    turns = await store.turns.find_prefix(prefix, session_id=session_id, limit=limit)
+    turns = turns or await store.turns.find_prefix(prefix, limit=limit)
+    if len(turns) > 1:
+        ids = ", ".join(one.id for one in turns[:_LISTED]) + ", ..." * (len(turns) > _LISTED)
+        raise ConfigError(f"Several turns begin with {prefix!r}: write more of the one that you mean, {ids}.")
+    return next(iter(turns), None)

@@ -22,6 +22,7 @@ from weft.gateway.memory_commands import (
 from weft.gateway.undo import undo_memory
 from weft.providers.base import describe
 from weft.types.escape import fenced, one_line
+from weft.types.plural import counted
 from weft.types.receipt import Receipt
 from weft.types.recipe import packaged
 
@@ -145,7 +146,10 @@ def _table(receipt: Receipt) -> str:
     for layer, tokens in receipt.by_layer.items():
         rows.append(f"| {layer} | {tokens:,} | {_cell(receipt.titles(layer))} |")
     rows += [""] * bool(receipt.dropped)
-    rows += [f"- left out {_cell(item.title)} ({item.tokens:,}): {item.reason}" for item in receipt.dropped]
+    for group in receipt.left_out():
+        rows += [f"- left out {_cell(item.title)} ({item.tokens:,}): {item.reason}" for item in group.items]
+        if group.more:
+            rows.append(f"- {group.rest}, {counted(group.more_tokens, 'token')}: {group.reason}")
     rows += [f"- {_cell(note)}" for note in (*receipt.errors, *receipt.warnings, *receipt.remarks)]
     return "\n".join(rows)
 

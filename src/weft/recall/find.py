@@ -71,9 +71,9 @@ class Finder:
         if self._meaning is not None:
             return SearchMode.HYBRID if mode == SearchMode.AUTO else mode
         if mode == SearchMode.VECTOR:
-            raise StoreError("Search by meaning needs an embedder: set one, or use the mode Fts.")
+            raise StoreError("Search by meaning needs an embedder: set one, or use the mode `fts`.")
         if mode == SearchMode.HYBRID:
-            _log.warning("There is no embedder, so this search is by words only (Fts).")
+            _log.warning("There is no embedder, so this search is by words only (`fts`).")
         return SearchMode.FTS
 
 

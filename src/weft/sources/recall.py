@@ -71,7 +71,7 @@ async def offer(request: BuildRequest, options: RecallOptions) -> Offer:
         first[session] = min(at, first.get(session, at))
     lines.sort(key=lambda line: (first[line.hit.session_id], line.hit.session_id, line.hit.place))
     offered = pieces(
-        [(line.text, f"{line.hit.speaker}: {one_line(line.hit.text[:200])[:40]}") for line in lines],
+        [(line.text, _title(line.hit, request)) for line in lines],
         why="recalled for this message",
         stability=Stability.TURN,
         origin=Origin.USER,
@@ -136,6 +136,13 @@ def _beginnings(lines: Sequence[_Shown]) -> dict[tuple[str, int], datetime]:
 
 def _time(at: datetime | None, request: BuildRequest) -> str:
     return f"{request.local(at):%Y-%m-%d %H:%M}" if at and at != _LONG_AGO else "some time ago"
+
+
+def _title(hit: Recalled, request: BuildRequest) -> str:
+    """Return the day, the speaker and the beginning of a line, as receipts name it."""
+    at = hit.timestamp
+    day = f"{request.local(at):%Y-%m-%d} " if at and at != _LONG_AGO else ""
+    return f"{day}{hit.speaker}: {one_line(hit.text[:200])[:40]}"
 
 
 def _relevant(hits: Sequence[Recalled], request: BuildRequest, options: RecallOptions) -> list[Recalled]:

@@ -18,6 +18,7 @@ _BEYOND = (
 _HEARD, _TITLE_CHARS = "recognized in a message", 48
 _NAMED = 10
 """How many withheld instructions a receipt names; the older ones are one entry."""
+_ENDED_MARK = "(taken back)"
 _ENDED, _ENDED_CHARS = 5, 200
 """How many instructions that no longer hold are shown, and how much of each."""
 
@@ -35,9 +36,7 @@ async def offer(request: BuildRequest, options: Options) -> Offer:
     shown, beyond = split_by_limits(active)
     pieces = [_piece(one, _line(one, request), "pinned" if one.pinned else _HEARD) for one in shown]
     pieces += [
-        replace(_piece(one, _ended_line(one, request), "taken back or removed"), id=_ended_id(one))
-        for one in reversed(ended)
-        if instruction_key(one.text) not in active_keys
+        _ended_piece(one, request) for one in reversed(ended) if instruction_key(one.text) not in active_keys
     ]
     return Offer(
         pieces=tuple(pieces),
@@ -50,6 +49,11 @@ def _piece(one: StandingInstruction, line: str, why: str) -> Piece:
     return Piece(
         text=line, id=one.id, title=_title(one), why=why, stability=Stability.SESSION, origin=Origin.USER
     )
+
+
+def _ended_piece(one: StandingInstruction, request: BuildRequest) -> Piece:
+    piece = _piece(one, _ended_line(one, request), "taken back or removed")
+    return replace(piece, id=_ended_id(one), title=f"{piece.title} {_ENDED_MARK}")
 
 
 def _withheld(beyond: Sequence[StandingInstruction], request: BuildRequest) -> tuple[Withheld, ...]:

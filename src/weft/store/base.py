@@ -279,6 +279,11 @@ class Turns(Protocol):
     async def number(self, turn_id: str) -> TurnInfo | None:
         """Return a turn by its id, with its number in its session."""
 
+    async def find_prefix(
+        self, prefix: str, *, session_id: str | None = None, limit: int = 10
+    ) -> Sequence[TurnInfo]:
+        """Return turns that ended and whose ids begin so, newest first; with a session only those in it."""
+
     async def requests(self, turn_id: str) -> Sequence[StoredRequest]:
         """Return the requests of a turn as they were sent, in their order."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.types.codec import Json
 
+MOST_NAMED = 3
+"""How many left-out items of one layer with the same reason are named where people read."""
 HEADING = "heading"
 """The title of the item for what a layer puts around its pieces."""
 
@@ -31,6 +34,24 @@ class ReceiptItem(Json):
     span: tuple[int, ...] = ()
     id: str = ""
     hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What of one layer was left out for one reason: the items to name, and how many more there are."""
+
+    items: tuple[ReceiptItem, ...]
+    more: int = 0
+    more_tokens: int = 0
+
+    @property
+    def rest(self) -> str:
+        """The words for those that are not named; empty if all are."""
+        return f"and {self.more:,} more of {self.items[0].layer}" if self.more else ""
+
+    @property
+    def reason(self) -> str:
+        return self.items[0].reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,3 +190,18 @@ class Receipt(Json):
     @property
     def dropped(self) -> tuple[ReceiptItem, ...]:
         return tuple(item for item in self.items if not item.kept)
+
+    def left_out(self, most: int | None = MOST_NAMED) -> list[LeftOut]:
+        """Return what was left out by layer and reason, and name at most so many items of each."""
+        groups: dict[tuple[str, str], list[ReceiptItem]] = {}
+        for item in self.dropped:
+            groups.setdefault((item.layer, item.reason), []).append(item)
+        return [_shortened(items, most) for items in groups.values()]
+
+
+def _shortened(items: Sequence[ReceiptItem], most: int | None) -> LeftOut:
+    """Name the first items; one more than the limit is named too, since a line for it is no shorter."""
+    if most is None or len(items) <= most + 1:
+        return LeftOut(items=tuple(items))
+    rest = items[most:]
+    return LeftOut(items=tuple(items[:most]), more=len(rest), more_tokens=sum(item.tokens for item in rest))

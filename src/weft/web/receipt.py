@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from weft.types.receipt import Receipt
 from weft.web.xml import xml
 
@@ -39,8 +41,7 @@ def receipt_svg(receipt: Receipt) -> str:
         titles = receipt.titles(layer)
         rows.append(_bar(y, layer, tokens, tokens / largest, titles))
         y += _ROW
-    for item in receipt.dropped:
-        line = f"left out {item.layer}: {item.title}, {item.tokens:,} tokens ({item.reason})"
+    for line in _left_out(receipt):
         rows.append(_text(16, y + 16, line, fill="#f0883e"))
         y += _ROW
     share = receipt.total_tokens / receipt.limit if receipt.limit else 0
@@ -56,6 +57,14 @@ def receipt_svg(receipt: Receipt) -> str:
             "</svg>\n",
         ]
     )
+
+
+def _left_out(receipt: Receipt) -> Iterator[str]:
+    for group in receipt.left_out():
+        for item in group.items:
+            yield f"left out {item.layer}: {item.title}, {item.tokens:,} tokens ({item.reason})"
+        if group.more:
+            yield f"{group.rest}, {group.more_tokens:,} tokens ({group.reason})"
 
 
 def _bar(y: int, layer: str, tokens: int, share: float, titles: str) -> str:

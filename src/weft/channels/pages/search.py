@@ -12,14 +12,13 @@ from starlette.responses import Response
 
 from weft.channels.pages.desk import Desk, Work
 from weft.recall.explain import explained, query_pattern
-from weft.recall.search_filter import read_kinds
+from weft.recall.search_filter import KINDS, read_kinds
 from weft.store.base import Scope
 from weft.types.person import person_of
 from weft.types.search import MemorySearchResult, SearchQuery
 from weft.web.marked import marked
 
 _HITS, _AROUND = 30, 2
-KINDS = ("messages", "blocks", "archive", "facts")
 
 
 class SearchPages:
@@ -36,8 +35,9 @@ class SearchPages:
         values = {
             name: request.query_params.get(name, "").strip()[:500] for name in ("q", "since", "until", "who")
         }
-        kinds = [kind for kind in request.query_params.getlist("in") if kind in KINDS]
-        hits = await self._find(request, values, kinds) if values["q"] else []
+        places = ",".join(request.query_params.getlist("in"))[:500]
+        chosen = read_kinds(places)
+        hits = await self._find(request, values, places) if values["q"] else []
         pattern = query_pattern(values["q"]) if values["q"] else None
         return await self._desk.html(
             request,
@@ -45,21 +45,19 @@ class SearchPages:
             title="Search",
             values=values,
             kinds=KINDS,
-            chosen=kinds or KINDS,
+            chosen=[name for name in KINDS if KINDS[name] in chosen],
             hits=[(hit, explained(hit)) for hit in hits],
             marked=lambda text: marked(text, pattern),
             person_of=person_of,
             block_address=partial(_block_address, (await self._desk.caller(request)).agent_id),
         )
 
-    async def _find(
-        self, request: Request, values: dict[str, str], kinds: list[str]
-    ) -> list[MemorySearchResult]:
+    async def _find(self, request: Request, values: dict[str, str], places: str) -> list[MemorySearchResult]:
         store, caller = await self._desk.store(), await self._desk.caller(request)
         if store is None:
             return []
         scope = Scope(owner=caller.agent_id)
-        sources = read_kinds(",".join(kinds), who=values["who"])
+        sources = read_kinds(places, who=values["who"])
         only = await store.searcher.read_filter(
             scope,
             since=values["since"],

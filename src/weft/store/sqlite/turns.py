@@ -229,6 +229,17 @@ class SqliteTurns(Repository):
         query = f"{_INFO.format(number=_NUMBER)} {_ENDED} and id = ?2"
         return next(iter(await self._fetch(TurnInfo, query, session_id, turn_id)), None)
 
+    async def find_prefix(
+        self, prefix: str, *, session_id: str | None = None, limit: int = 10
+    ) -> builtins.list[TurnInfo]:
+        query = (
+            "select id from turns where id between ?1 and ?1 || char(1114111) and state <> 'running' "
+            "and session_id = coalesce(?2, session_id) order by id desc limit ?3"
+        )
+        rows = await self._rows(query, storable(prefix), session_id, limit)
+        infos = [await self.number(turn_id) for (turn_id,) in rows]
+        return [info for info in infos if info is not None]
+
     async def _infos(self, session_id: str, offset: int, limit: int) -> builtins.list[TurnInfo]:
         """Return turns of a session that ended, `limit` after the first `offset`, oldest first."""
         query = (
