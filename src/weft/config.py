@@ -26,7 +26,7 @@ from weft.providers.access import HttpSettings, Keys, ProviderSettings, check_ke
 from weft.providers.choose import NAMES as PROVIDER_NAMES
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.local import LocalSettings
-from weft.providers.model_settings import ModelSettings
+from weft.providers.model_settings import ModelSettings, check_cache_prices
 from weft.store.rules import TaskLimits
 from weft.tools.files import FileToolSettings
 from weft.tools.mcp import McpSettings
@@ -37,6 +37,7 @@ from weft.turn.classify import RouteSettings
 from weft.types.codec import from_dict
 from weft.types.limits import (
     MIN_WINDOW,
+    CachePrices,
     CompressionStrategy,
     ContextConfig,
     ModelContextLimits,
@@ -253,6 +254,7 @@ class Config:
         for name, window in {"window": self.window, **windows}.items():
             if window is not None and window < MIN_WINDOW:
                 raise ConfigError(f"`{name}` is {window}: a model reads at least {MIN_WINDOW} tokens.")
+        check_cache_prices(self.models)
 
     @property
     def prices(self) -> dict[str, Prices]:
@@ -261,6 +263,14 @@ class Config:
             id_: Prices(input=model.input_price or 0.0, output=model.output_price or 0.0)
             for id_, model in self.models.items()
             if model.input_price is not None or model.output_price is not None
+        }
+
+    @property
+    def cache_prices(self) -> dict[str, CachePrices]:
+        """The prices of cached tokens that are set, by the model's id."""
+        return {
+            id_: CachePrices(read=model.cache_read, write=model.cache_write)
+            for id_, model in self.models.items()
         }
 
     @property
