@@ -110,6 +110,7 @@ async def connect(  # noqa: PLR0913 - the public contract
             routing=config.route,
             windows=config.windows,
             prices=config.prices,
+            cache_prices=config.cache_prices,
         ),
         find_provider=lambda name, current: model_named(name, current, config),
         find_builder=lambda recipe: make_builder(replace(config, recipe=recipe), context),

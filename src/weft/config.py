@@ -26,6 +26,7 @@ from weft.providers.access import HttpSettings, Keys, ProviderSettings, check_ke
 from weft.providers.choose import NAMES as PROVIDER_NAMES
 from weft.providers.claude_code import ClaudeCodeSettings
 from weft.providers.local import LocalSettings
+from weft.providers.model_settings import ModelSettings, check_cache_prices
 from weft.store.rules import TaskLimits
 from weft.tools.files import FileToolSettings
 from weft.tools.mcp import McpSettings
@@ -36,6 +37,7 @@ from weft.turn.classify import RouteSettings
 from weft.types.codec import from_dict
 from weft.types.limits import (
     MIN_WINDOW,
+    CachePrices,
     CompressionStrategy,
     ContextConfig,
     ModelContextLimits,
@@ -55,6 +57,8 @@ _FROM_ENVIRONMENT = {
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
 OptionalTools = Literal["files", "fetch"]
+_RESERVE = "reserved_response_tokens"
+_LIMITS = ("max_tokens", "memory_tokens", "history_tokens", _RESERVE)
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -140,23 +144,6 @@ class ContextSettings:
     activity_entries: int | None = None
     compression: CompressionSettings = CompressionSettings()
     max_attachment_bytes: int = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSettings:
-    """What the owner says of a model: how many of its own tokens it reads, and limits of its own.
-
-    The limits are counted as those of `[context]` are, and bind only while this model answers. The prices are
-    those of a million tokens, in any currency.
-    """
-
-    window: int | None = None
-    max_tokens: int | None = None
-    memory_tokens: int | None = None
-    history_tokens: int | None = None
-    reserved_response_tokens: int | None = None
-    input_price: float | None = None
-    output_price: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +254,7 @@ class Config:
         for name, window in {"window": self.window, **windows}.items():
             if window is not None and window < MIN_WINDOW:
                 raise ConfigError(f"`{name}` is {window}: a model reads at least {MIN_WINDOW} tokens.")
+        check_cache_prices(self.models)
 
     @property
     def prices(self) -> dict[str, Prices]:
@@ -275,6 +263,14 @@ class Config:
             id_: Prices(input=model.input_price or 0.0, output=model.output_price or 0.0)
             for id_, model in self.models.items()
             if model.input_price is not None or model.output_price is not None
+        }
+
+    @property
+    def cache_prices(self) -> dict[str, CachePrices]:
+        """The prices of cached tokens that are set, by the model's id."""
+        return {
+            id_: CachePrices(read=model.cache_read, write=model.cache_write)
+            for id_, model in self.models.items()
         }
 
     @property
@@ -300,7 +296,7 @@ class Config:
     def context_config(self, recipe: Recipe) -> ContextConfig:
         """Return the recipe's limits and options with what is set here."""
         context, limits = self.context, _limits(recipe.limits, self.context)
-        own = {id_: _limits(limits, model) for id_, model in self.models.items()}
+        own = {id_: _limits(recipe.limits, context, model) for id_, model in self.models.items()}
         return ContextConfig(
             default_limits=limits,
             model_overrides={id_: own_limits for id_, own_limits in own.items() if own_limits != limits},
@@ -346,12 +342,21 @@ class Config:
         return dirs + [Path(folder).expanduser() for folder in self.skills.extra_dirs]
 
 
-def _limits(limits: ModelContextLimits, settings: ContextSettings | ModelSettings) -> ModelContextLimits:
-    """Return limits with those that the settings have."""
-    window = settings.max_tokens
-    names = ("memory_tokens", "history_tokens", "reserved_response_tokens")
-    own = {name: value for name in names if (value := getattr(settings, name)) is not None}
-    return replace(limits if window is None else limits.resized(window), **own)
+def _limits(recipe: ModelContextLimits, *tables: ContextSettings | ModelSettings) -> ModelContextLimits:
+    """Return the recipe's limits with those of the settings, of which a later table wins.
+
+    A smaller window lowers the recipe's reserve for the answer too, but not one that somebody set and that
+    fits into it.
+    """
+    own: dict[str, int] = {}
+    for table in tables:
+        values = {name: value for name in _LIMITS if (value := getattr(table, name)) is not None}
+        if "max_tokens" in values and values["max_tokens"] <= own.get(_RESERVE, 0):
+            del own[_RESERVE]
+        own |= values
+    window = own.pop("max_tokens", recipe.max_tokens)
+    shrinks = _RESERVE not in own and window < recipe.max_tokens
+    return replace(recipe.lowered_to(window) if shrinks else recipe.resized(window), **own)
 
 
 def load_config(path: str | Path | None = None, *, environ: Mapping[str, str] = os.environ) -> Config:

@@ -28,7 +28,7 @@ command line returns: 2 where the call was wrong, 1 where the work failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -54,15 +54,27 @@ class ContextError(WeftError):
 
 
 class BudgetExceeded(ContextError):
-    """The sections that must be shown are larger than the budget."""
+    """The sections that must be shown are larger than the budget.
+
+    `reserved` is how many tokens of the limit are kept for the answer and not in the budget.
+    """
 
     def __init__(
-        self, *, needed: int, budget: int, largest: str, remedy: str = "raise `context.max_tokens`"
+        self,
+        *,
+        needed: int,
+        budget: int,
+        largest: str,
+        remedies: Sequence[str] = ("shorten it", "raise `context.max_tokens`"),
+        reserved: int = 0,
     ) -> None:
-        self.needed, self.budget, self.largest = needed, budget, largest
+        self.needed, self.budget, self.largest, self.reserved = needed, budget, largest, reserved
+        of_limit = f": {reserved} of {budget + reserved} are reserved for the answer" if reserved else ""
+        if budget < needed <= budget + reserved:
+            remedies = (*remedies, "lower `context.reserved_response_tokens`")
         super().__init__(
-            f"What must be shown needs {needed} tokens but the budget is {budget}. "
-            f"The largest part is {largest!r}: shorten it, or {remedy}."
+            f"What must be shown needs {needed} tokens but the budget is {budget}{of_limit}. "
+            f"The largest part is {largest!r}: {', or '.join(remedies)}."
         )
 
 

@@ -28,6 +28,19 @@ def test_instructions_are_added_listed_and_removed_by_hand(tmp_path: Path) -> No
     assert run_weft(env, "instructions", "list").stdout.startswith("There are none yet")
 
 
+def test_an_instruction_of_two_lines_is_listed_on_one(tmp_path: Path) -> None:
+    env = environ(tmp_path)
+    added = run_weft(env, "instructions", "add", "Answer in Spanish.\nUse km.")
+    listed = run_weft(env, "instructions", "list")
+    [row] = json.loads(run_weft(env, "instructions", "list", "--json").stdout)
+    removed = run_weft(env, "instructions", "remove", "1")
+
+    assert added.stdout.startswith("From now on: Answer in Spanish. Use km.  ")
+    assert listed.stdout.startswith("  1  Answer in Spanish. Use km.  pinned 20")
+    assert row["text"] == "Answer in Spanish.\nUse km."
+    assert removed.stdout == "Removed: Answer in Spanish. Use km.\n"
+
+
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [

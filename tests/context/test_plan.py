@@ -163,6 +163,27 @@ def test_tools_count_and_the_largest_is_named() -> None:
         planned(recipe(max_context_tokens=50), tools=(tool,))
 
 
+def test_an_error_about_room_says_how_much_is_reserved_and_names_what_a_person_can_change() -> None:
+    tool = weft.ToolDefinition(name="look_up", description="d" * 400)
+    chosen = recipe(max_context_tokens=200, reserved_response_tokens=150)
+
+    with pytest.raises(weft.BudgetExceeded) as of_tool:
+        planned(chosen, tools=(tool,))
+    with pytest.raises(weft.BudgetExceeded) as of_message:
+        planned(chosen, message="m" * 1_000)
+
+    needed = of_tool.value.needed
+    assert str(of_tool.value) == (
+        f"What must be shown needs {needed} tokens but the budget is 50: 150 of 200 are reserved for "
+        "the answer. The largest part is 'tool look_up': raise `context.max_tokens`, "
+        "or lower `context.reserved_response_tokens`."
+    )
+    assert str(of_message.value) == (
+        "What must be shown needs 250 tokens but the budget is 50: 150 of 200 are reserved for the answer. "
+        "The largest part is 'message': shorten it, or raise `context.max_tokens`."
+    )
+
+
 def test_a_history_that_is_never_cut_and_is_too_large_is_named_as_the_largest_part() -> None:
     chosen = recipe(max_context_tokens=50, history={"strategy": "none"})
 

@@ -31,6 +31,15 @@ async def test_always_pins_a_text_and_instructions_lists_it_beside_the_recognize
     assert lines[-1] == "`/instructions remove NUMBER` removes one."
 
 
+async def test_a_polite_question_sets_a_rule_and_one_of_two_lines_is_listed_on_one(talk: Talk) -> None:
+    await talk.say("Could you always answer in short sentences?")
+    await talk.say("/always Use km.\nUse metric tons.")
+
+    lines = (await talk.say("/instructions")).splitlines()
+    assert lines[0].startswith("1. Could you always answer in short sentences? (recognized, 20")
+    assert lines[1].startswith("2. Use km. Use metric tons. (pinned, 20")
+
+
 async def test_a_number_or_an_id_removes_one_and_undo_brings_it_back(talk: Talk) -> None:
     await talk.say("/always One")
     await talk.say("/always Two")

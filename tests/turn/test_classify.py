@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 import weft
-from weft.config import ModelSettings, load_config
+from weft.config import load_config
+from weft.providers.model_settings import ModelSettings
 from weft.turn.classify import Route, RouteSettings, classify, route
 
 ON = RouteSettings(enabled=True, classifier_model="tiny", direct_model="quick", steps_model="deep")

@@ -1,10 +1,15 @@
 """Which limits bind, and which leave no room."""
 
+from pathlib import Path
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
 import weft
+from programs import environ, run_weft
+from weft.config import load_config
+from weft.types.recipe import Recipe
 
 LIMITS = weft.ModelContextLimits
 NUMBER = st.integers(1, 300_000)
@@ -122,3 +127,38 @@ def test_explicit_limits_are_checked_before_they_bind() -> None:
 def test_a_model_without_a_window_is_a_configuration_error(window: int) -> None:
     with pytest.raises(weft.ConfigError):
         weft.ContextConfig().limits(RECIPE, weft.ModelInfo(id="m", max_tokens=window))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("[context]\nmax_tokens = 6000", (6000, 1500)),
+        ("[context]\nmax_tokens = 9000", (9000, 4000)),
+        ("[context]\nmax_tokens = 90000", (90_000, 4000)),
+        ("[context]\nmax_tokens = 6000\nreserved_response_tokens = 3500", (6000, 3500)),
+        ('[models."m"]\nmax_tokens = 6000', (6000, 1500)),
+        ('[context]\nreserved_response_tokens = 3500\n[models."m"]\nmax_tokens = 6000', (6000, 3500)),
+        ('[context]\nreserved_response_tokens = 8000\n[models."m"]\nmax_tokens = 6000', (6000, 1500)),
+        ('[context]\nmax_tokens = 6000\n[models."m"]\nmax_tokens = 50000', (50_000, 4000)),
+    ],
+)
+def test_a_smaller_window_of_the_settings_shrinks_the_recipes_reserve_but_not_one_that_was_set(
+    tmp_path: Path, settings: str, expected: tuple[int, int]
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(settings, "utf-8")
+    recipe = Recipe.load("weft")
+
+    limits = load_config(file).context_config(recipe).limits(recipe.limits, weft.ModelInfo(id="m"))
+
+    assert (limits.max_tokens, limits.reserved_response_tokens) == expected
+
+
+def test_a_chat_in_a_small_window_of_the_settings_is_answered(home: Path) -> None:
+    (home / "config.toml").write_text("[context]\nmax_tokens = 6000\n", "utf-8")
+    env = environ(home) | {"WEFT_PROVIDER": "scripted"}
+    run_weft(env, "init")
+
+    asked = run_weft(env, "ask", "Hello.")
+
+    assert (asked.returncode, asked.stderr) == (0, "")

@@ -33,6 +33,12 @@ Make sure you always ask me before you delete anything.
 Hey Weft, always be concise.
 Remember: never apologize.
 Under no circumstances give medical advice.
+Could you always answer in short sentences?
+Could you please never call me Bob?
+Can you please never call me Bob?
+Hey, would you please always use metric units?
+Can you always answer in Spanish, please?
+Could you always answer in short sentences.
 """,
     "es": """
 Responde siempre en español.
@@ -55,6 +61,9 @@ Quiero que siempre respondas en español.
 Debes responder siempre en español.
 Llámame Roberto de ahora en adelante.
 Nunca debes usar emojis.
+¿Podrías responder siempre en español?
+Por favor, ¿podrías siempre hablar en español?
+¿Puedes, por favor, no llamarme nunca Bob?
 """,
     "de": """
 Antworte immer auf Deutsch.
@@ -78,6 +87,8 @@ Jedes Mal, wenn ich nach einem Rezept frage, gib mir die Menge in Gramm.
 Immer wenn ich Code einfüge, erkläre ihn Zeile für Zeile.
 Du sollst mir immer auf Deutsch antworten.
 Ich möchte, dass du mich immer siezt.
+Könntest du immer auf Deutsch antworten?
+Kannst du mich bitte nie Bob nennen?
 """,
     "fr": """
 Réponds toujours en français.
@@ -99,6 +110,8 @@ Chaque fois que je demande une recette, donne-moi les quantités en grammes.
 Tu dois toujours répondre en français.
 Je veux que tu répondes toujours en français.
 S'il te plaît, utilise toujours le système métrique.
+Pourrais-tu toujours répondre en français ?
+Peux-tu, s'il te plaît, ne jamais m'appeler Bob ?
 """,
     "zh": """
 请始终用中文回答。
@@ -148,6 +161,15 @@ She never calls.
 My boss always answers late.
 Do you always answer in English?
 Can you always answer in Spanish?
+Can you always see the sea from there?
+Could you always see the sea from there?
+Could you always answer the phone so late?
+Do you always answer like that?
+Would you always answer like that?
+Can you please explain why it never works?
+Could he always answer like that, please?
+Could you tell me if it always rains there?
+He said: could you always answer politely?
 Always answer in Spanish?
 From now on you will call me Bob?
 He said: always answer politely.
@@ -187,6 +209,8 @@ Mi jefe siempre responde tarde.
 Siempre responde tarde.
 Nunca me llama.
 ¿Siempre respondes en inglés?
+¿Puedes ver siempre el mar?
+¿Podrías responder en español?
 Responde en español.
 Llámame Ana.
 Nunca más volaré.
@@ -208,6 +232,8 @@ Ich stehe immer um sechs auf.
 Sie ruft nie an.
 Mein Chef antwortet immer spät.
 Antwortest du immer auf Englisch?
+Kannst du von dort immer das Meer sehen?
+Könntest du immer dort bleiben?
 Antworte immer auf Deutsch?
 Antworte auf Deutsch.
 Nenn mich Robert.
@@ -233,6 +259,7 @@ Je me lève toujours à six heures.
 Elle n'appelle jamais.
 Mon chef répond toujours en retard.
 Est-ce que tu réponds toujours en anglais ?
+Peux-tu toujours voir la mer ?
 Réponds en français.
 Appelle-moi Robert.
 Il a dit : réponds toujours poliment.

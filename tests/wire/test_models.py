@@ -21,11 +21,11 @@ from weft.wire.vendors import VENDORS, find_model, model_info
         ("gemini", "gemini-3-flash", 3600, 0.1, 1.0, 4096),
         ("gemini", "gemini-2.5-pro", 3600, 0.1, 1.0, 2048),
         ("ollama", "llama3.2", 300, 0.1, 1.0, 0),
-        ("openai", "nobody-knows", 0, 1.0, 1.0, 0),
+        ("openai", "nobody-knows", 0, None, 1.0, 0),
     ],
 )
 def test_a_model_says_what_its_cache_costs_and_how_long_it_lives(
-    vendor: str, model: str, seconds: int, read: float, write: float, shortest: int
+    vendor: str, model: str, seconds: int, read: float | None, write: float, shortest: int
 ) -> None:
     info = model_info(VENDORS[vendor], model)
 

@@ -13,6 +13,7 @@ from weft.errors import ConfigError, UnknownName, did_you_mean
 from weft.gateway.sanitize import clean
 from weft.memory.base import Store
 from weft.store.instruction_limits import split_by_limits
+from weft.types.escape import one_line
 from weft.types.instruction import StandingInstruction
 
 app = typer.Typer(
@@ -56,7 +57,9 @@ def list_instructions(person: Person = DEFAULT_PERSON, as_json: AsJson = False) 
     for number, one in enumerate(every, 1):
         day = f"{one.created_at.astimezone():%Y-%m-%d}" if one.created_at else ""
         how = "pinned" if one.pinned else "recognized, not shown" if one.id in withheld else "recognized"
-        out.print(f"{number:>3}  {safe(one.text)}  [dim]{how} {day} {one.id[:8]}[/]", soft_wrap=True)
+        out.print(
+            f"{number:>3}  {safe(one_line(one.text))}  [dim]{how} {day} {one.id[:8]}[/]", soft_wrap=True
+        )
     if not every:
         out.print("There are none yet: `weft instructions add TEXT` adds one.")
 
@@ -72,7 +75,7 @@ def add(text: Annotated[str, typer.Argument(metavar="TEXT")], person: Person = D
         return await store.instructions.add(person, clean(text).text, pinned=True)
 
     added = with_store(work)
-    out.print(f"From now on: {safe(added.text)}  [dim]{added.id[:8]}[/]", soft_wrap=True)
+    out.print(f"From now on: {safe(one_line(added.text))}  [dim]{added.id[:8]}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -87,7 +90,7 @@ def remove(
         return await store.instructions.remove(person, which)
 
     removed = with_store(work)
-    out.print(f"Removed: {safe(removed.text)}", soft_wrap=True)
+    out.print(f"Removed: {safe(one_line(removed.text))}", soft_wrap=True)
 
 
 async def _check_person(store: Store, person: str) -> None:

@@ -227,8 +227,8 @@ def _within_memory_limit(shelves: list[Shelf], materials: Materials) -> list[She
             pieces = materials.offers[at].pieces
             largest = max(pieces, key=lambda piece: materials.counter.text(piece.text))
             needed = limit - left + shelf.costs[-1]
-            remedy = "raise `context.memory_tokens`"
-            raise BudgetExceeded(needed=needed, budget=limit, largest=largest.title, remedy=remedy)
+            remedies = "shorten it", "raise `context.memory_tokens`"
+            raise BudgetExceeded(needed=needed, budget=limit, largest=largest.title, remedies=remedies)
         left -= shelves[at].costs[-1]
     return shelves
 
@@ -369,13 +369,18 @@ def _overflowing(draft: ContextPlan) -> ContextPlan:
     parts = [(s.title or s.layer, s.tokens) for s in draft.sections]
     parts += [("message", materials.message_tokens), ("pictures", materials.picture_tokens)]
     parts += [("history", draft.window.costs[draft.cut])]
-    parts += [
-        (f"tool {tool.name}", cost) for tool, cost in zip(spec.tools, materials.tool_tokens, strict=True)
-    ]
-    largest = max(parts, key=lambda part: part[1])[0]
+    tools = zip(spec.tools, materials.tool_tokens, strict=True)
+    parts += [(f"tool {tool.name}", cost) for tool, cost in tools]
+    largest = max(range(len(parts)), key=lambda at: parts[at][1])
     limited_by_model = spec.limits.max_tokens < spec.wanted_limits.max_tokens
     remedy = "ask a model that reads more" if limited_by_model else "raise `context.max_tokens`"
-    raise BudgetExceeded(needed=draft.total, budget=spec.limits.ceiling, largest=largest, remedy=remedy)
+    raise BudgetExceeded(
+        needed=draft.total,
+        budget=spec.limits.ceiling,
+        largest=parts[largest][0],
+        remedies=(remedy,) if largest >= len(parts) - len(spec.tools) else ("shorten it", remedy),
+        reserved=spec.limits.reserved_response_tokens,
+    )
 
 
 def visible_history(decided: ContextPlan) -> tuple[Message, ...]:

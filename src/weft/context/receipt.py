@@ -145,12 +145,18 @@ def _sum(usages: Sequence[Usage]) -> Usage | None:
 
 
 def with_cost(receipt: Receipt, model: ModelInfo, prices: Prices | None) -> Receipt:
-    """Add what the requests cost: in new tokens that would have cost as much, and in money if it is known."""
+    """Add what the requests cost: in new tokens that would have cost as much, and in money if it is known.
+
+    Neither is known where tokens came from a cache and nobody knows what those cost.
+    """
     usage = receipt.usage
     if usage is None:
         return receipt
+    if usage.cached_tokens and model.cache_read is None:
+        return replace(receipt, cost_tokens=None, cost=None)
+    cached = usage.cached_tokens * (model.cache_read or 0.0)
     new = usage.input_tokens - usage.cached_tokens - usage.written_tokens
-    tokens = new + usage.cached_tokens * model.cache_read + usage.written_tokens * model.cache_write
+    tokens = new + cached + usage.written_tokens * model.cache_write
     money = None
     if prices is not None:
         money = round((tokens * prices.input + usage.output_tokens * prices.output) / 1_000_000, 6)

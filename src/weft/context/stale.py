@@ -26,7 +26,7 @@ def why_stale(going_on: EpochPlan, materials: Materials, view: EpochView) -> str
     folded before a new epoch would have paid for itself.
     """
     model, counter, tail = materials.spec.model, materials.counter, materials.tail
-    if model is None or model.cache_read >= 1:
+    if model is None or model.cache_read is None or model.cache_read >= 1:
         return ""
     prices = {
         number: counter.attached(one.text) for number, one in view.attachments.items() if one.content is None

@@ -65,7 +65,9 @@ def with_steps(
     visible = _shortened(steps, room)
     if room.over > 0 and not send:
         needed = receipt.limit + room.over
-        raise BudgetExceeded(needed=needed, budget=receipt.limit, largest="the results of tools")
+        raise BudgetExceeded(
+            needed=needed, budget=receipt.limit, largest="the results of tools", reserved=receipt.reserved
+        )
     grown = replace(context, history=(*context.history[:first], *history), steps=visible)
     if dropped := context.history[first : len(context.history) - len(history)]:
         receipt = _without(receipt, dropped, room.counter)

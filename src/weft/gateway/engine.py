@@ -285,12 +285,13 @@ class Engine:
         return await self.store.find() if reads else None
 
     async def _model(self, store: Store | None, provider: Provider, counter: str) -> ModelInfo:
-        """Return a model with what its server says of it and what was learned of its tokens."""
+        """Return a model with what its server and the settings say, and what was learned of its tokens."""
         info = await self._described(store, provider)
         key = (info.id, counter)
         if key not in self._ratios and store is not None:
             self._ratios[key] = dict(await store.turns.find_ratios(*key))
-        return info.with_learned(self._ratios.get(key, {}))
+        priced = info.with_cache_prices(self.settings.cache_prices)
+        return priced.with_learned(self._ratios.get(key, {}))
 
     async def _described(self, store: Store | None, provider: Provider) -> ModelInfo:
         """Return a model with its window. What a server says about it is stored, and asked for only once."""

@@ -7,7 +7,7 @@ import logging
 
 from weft.errors import WeftError
 from weft.gateway.engine import Engine
-from weft.turn.folding import Folding, fold_session, is_due, may_ask
+from weft.turn.folding import Folding, fold_session, is_due, may_ask, without_waiting
 from weft.turn.run import Turn
 from weft.types.reply import Reply
 
@@ -35,7 +35,9 @@ class Folds:
         if not is_due(reply.receipt, reply.text, turn.builder.history_rule):
             return ""
         store = await self._engine.store.get()
-        folding = self._engine.folding(turn, reply, reply.receipt, store)
+        folding = await without_waiting(self._engine.folding(turn, reply, reply.receipt, store))
+        if folding is None or session_id in self._running:
+            return ""
         says_so = folding.is_long and folding.may_summarize and await may_ask(folding)
         task = asyncio.create_task(self._fold(folding))
         self._running[session_id] = task

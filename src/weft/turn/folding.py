@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from weft.context.epoch import fold_until
@@ -30,6 +30,7 @@ from weft.turn.fold import (
     shortened,
     transcript,
 )
+from weft.turn.history import has_newer_fold
 from weft.turn.trace import complete
 from weft.types.context import Context
 from weft.types.epoch import EpochView
@@ -96,6 +97,24 @@ def is_long(receipt: Receipt, answer: str, rule: HistoryRule) -> bool:
     return too_many or receipt.grown_tokens + count(answer) > receipt.fold_at
 
 
+async def without_waiting(folding: Folding) -> Folding | None:
+    """Return what is still to fold, where a summary may wait for the next message. None if that is nothing.
+
+    A summary that was made while an answer was given is not in its receipt, which is above its mark yet. So
+    only messages that left the view and that no summary has are folded then.
+    """
+    store, session_id = folding.store, folding.session_id
+    folds = [one for one in await store.messages.list_folds(session_id) if one.removed_at is None]
+    if not has_newer_fold(folds, await store.epochs.view(session_id)):
+        return folding
+    return replace(folding, is_long=False) if _gap(folding.receipt) > folds[-1].last else None
+
+
+def _gap(receipt: Receipt) -> int:
+    """Return the last message that left the view without being in a summary."""
+    return max((item.span[-1] for item in _without_summary(receipt)), default=0)
+
+
 def _without_summary(receipt: Receipt) -> list[ReceiptItem]:
     """Return the stretches of the history that left the view without being in a summary."""
     left_out = [item for item in receipt.dropped if item.layer == "history" and item.span]
@@ -117,8 +136,7 @@ async def fold_session(folding: Folding) -> Fold | None:
         await folding.store.epochs.end("full", session_id)
         return None
     # What left the view before it was summarized is summarized too. What is shown stays, in this epoch.
-    gap = max((item.span[-1] for item in _without_summary(folding.receipt)), default=0)
-    last = max(last, gap)
+    last = max(last, _gap(folding.receipt))
     if last <= (before.last if before else 0) or not folding.may_summarize or not await may_ask(folding):
         return None
     most = depth.summary_beside(_price_after(folding, tail, last)) if folding.is_long else depth.summary

@@ -10,7 +10,7 @@ from weft.errors import ConfigError, ProviderError
 from weft.sources.base import BuildRequest
 from weft.store.base import MessageLog
 from weft.turn.fold import fold, nobody, shortened, to_fold, transcript
-from weft.types.epoch import Epoch, EpochView
+from weft.types.epoch import EpochView
 from weft.types.message import Message
 from weft.types.session import Fold, Summarizer, Tail
 
@@ -79,7 +79,7 @@ async def read_epoch(request: BuildRequest) -> History:
     epoch = view.epoch
     if epoch is not None:
         fold = next((one for one in current if one.last == epoch.folded), None)
-        if not _has_newer(current, epoch, view.cut_at) and (fold is not None or not epoch.folded):
+        if not has_newer_fold(current, view) and (fold is not None or not epoch.folded):
             tail = await _after(request, epoch.first - 1)
             return History(tail=tail, fold=fold, view=view, folds=tuple(current))
         view = replace(view, epoch=None, ended_why="fold")
@@ -87,15 +87,18 @@ async def read_epoch(request: BuildRequest) -> History:
     return replace(opened, view=view, folds=tuple(current))
 
 
-def _has_newer(folds: Sequence[Fold], epoch: Epoch, cut_at: int) -> bool:
-    """Check whether something was folded since an epoch began.
+def has_newer_fold(folds: Sequence[Fold], view: EpochView) -> bool:
+    """Check whether something was folded since the running epoch began, so that the next message ends it.
 
     Where the one before was full, the history was cut with the message `cut_at`. A summary of what was said
     before that comes too late: it waits until the next epoch begins.
     """
+    epoch = view.epoch
+    if epoch is None:
+        return False
     began = epoch.began_at
     can_wait = epoch.why.startswith("full")
-    oldest = max(epoch.first, cut_at) if can_wait else epoch.folded + 1
+    oldest = max(epoch.first, view.cut_at) if can_wait else epoch.folded + 1
     newer = [one for one in folds if one.last >= oldest]
     return any(began is None or fold.at is None or fold.at >= began for fold in newer)
 

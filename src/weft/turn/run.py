@@ -27,7 +27,7 @@ from weft.turn.classify import RouteSettings, chosen_model, route
 from weft.turn.journal import Journal, assistant_message
 from weft.turn.trace import TurnTrace
 from weft.types.context import Context
-from weft.types.limits import FROM_SERVER, FROM_SETTINGS, MIN_WINDOW, ModelInfo, Prices
+from weft.types.limits import FROM_SERVER, FROM_SETTINGS, MIN_WINDOW, CachePrices, ModelInfo, Prices
 from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.recipe import Recipe
@@ -52,7 +52,7 @@ Steering = Callable[[], Sequence[TurnRequest]]
 class TurnSettings:
     """How tools are called, and whether messages are routed to another model.
 
-    `windows` and `prices` are those that the settings name, by the model's id.
+    `windows`, `prices` and `cache_prices` are those that the settings name, by the model's id.
     """
 
     rules: tuple[ToolRule, ...] = ()
@@ -60,6 +60,7 @@ class TurnSettings:
     routing: RouteSettings = RouteSettings()
     windows: Mapping[str, int] = field(default_factory=dict)
     prices: Mapping[str, Prices] = field(default_factory=dict)
+    cache_prices: Mapping[str, CachePrices] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +301,7 @@ async def _routed(turn: Turn) -> Turn:
     model = chosen_model(
         turn.model or turn.provider.info, choice.model, window=turn.settings.windows.get(choice.model)
     )
+    model = model.with_cache_prices(turn.settings.cache_prices)
     counter = turn.builder.recipe.tokens
     learned = await turn.turns.find_ratios(model.id, counter) if turn.turns is not None else {}
     return replace(turn, model=model.with_learned(learned), provider_reason=choice.why)

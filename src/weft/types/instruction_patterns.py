@@ -24,19 +24,24 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The forms of lasting rules in a language. No sentence without its `trigger` has one of them."""
+    """The forms of lasting rules in a language. No sentence without its `trigger` has one of them.
+
+    `requests` are those that ask the assistant politely: they may end with a question mark.
+    """
 
     trigger: str
     forms: tuple[str, ...]
+    requests: tuple[str, ...] = ()
 
-    def matches(self, sentence: str) -> bool:
+    def matches(self, sentence: str, *, is_question: bool) -> bool:
         if not compiled(self.trigger).search(sentence):
             return False
-        return any(compiled(form).match(sentence) for form in self.forms)
+        forms = self.requests if is_question else (*self.forms, *self.requests)
+        return any(compiled(form).match(sentence) for form in forms)
 
 
-def _language(trigger: str, *forms: str) -> Language:
-    return Language(trigger, forms)
+def _language(trigger: str, *forms: str, requests: tuple[str, ...] = ()) -> Language:
+    return Language(trigger, forms, requests)
 
 
 def _words(most: int) -> str:
@@ -104,6 +109,11 @@ ENGLISH = _language(
     rf"(?:always|never)(?: to)? {_EN_TO_ME}",
     rf"{_EN_LEAD}(?:i(?:'d| would)? (?:want|like|need|prefer|expect) (?:you to|that you)"
     rf"|(?:make sure|be sure|try|remember)(?: that)?(?: you| to)?) (?:always|never) {_EN_VERB}",
+    requests=(
+        rf"{_EN_LEAD}could you (?:always|never) {_EN_TO_ME}",
+        rf"{_EN_LEAD}(?:can|could|will|would) you,? please,? (?:always|never(?: ever)?) {_EN_VERB}",
+        rf"{_EN_LEAD}(?:can|could|will|would) you (?:always|never(?: ever)?) {_EN_VERB}.*\bplease\W*$",
+    ),
 )
 
 # --- Spanish: a form that may also tell what somebody else does needs more around it.
@@ -177,6 +187,10 @@ SPANISH = _language(
     rf"|jamás)\b)",
     rf"{_ES_LEAD}(?:debes|tienes que|deberías) (?:siempre {_ES_INFINITIVE}|{_ES_INFINITIVE} siempre\b)",
     rf"{_ES_LEAD}(?:nunca|jamás) (?:debes|deberías|puedes) {_ES_INFINITIVE}",
+    requests=(
+        rf"¿?{_ES_LEAD}¿?(?:podrías|podría usted|(?:puedes|podrías),? por favor,?) "
+        rf"(?:siempre {_ES_INFINITIVE}|{_ES_INFINITIVE} siempre\b|no {_ES_INFINITIVE} (?:nunca|jamás)\b)",
+    ),
 )
 
 # --- German
@@ -230,6 +244,12 @@ GERMAN = _language(
     rf"{_DE_LEAD}du (?:sollst|musst|darfst|solltest) {_words(3)}{_DE_ALWAYS}\b.* {_DE_INFINITIVE_END}",
     rf"{_DE_LEAD}(?:ich (?:möchte|will|erwarte|wünsche mir)|achte (?:bitte )?darauf|stell(?:e)? sicher"
     rf"|denk(?:e)? daran), dass du {_words(3)}{_DE_ALWAYS}\b",
+    requests=(
+        rf"{_DE_LEAD}(?:kannst|könntest|würdest) du (?=.*\bbitte\b){_words(4)}{_DE_ALWAYS} (?:\S+ ){{1,12}}?"
+        rf"{_DE_INFINITIVE_END}",
+        rf"{_DE_LEAD}könntest du {_words(3)}{_DE_ALWAYS} (?:\S+ ){{1,12}}?"
+        r"(?:(?:be)?antworten|nennen|duzen|siezen|formulieren|zusammenfassen)\W*$",
+    ),
 )
 
 # --- French
@@ -287,6 +307,11 @@ FRENCH = _language(
     rf"|veillez à|pense à) (?:toujours|ne jamais|systématiquement) (?:me |m'|nous )?{_FR_INFINITIVE}",
     rf"{_FR_LEAD}je (?:veux|voudrais|souhaite|aimerais) que (?:tu|vous) (?:ne )?(?:me |m'|nous )?"
     rf"{_FR_SUBJUNCTIVE} (?:toujours|jamais)\b",
+    requests=(
+        rf"{_FR_LEAD}(?:pourrais-tu|pourriez-vous|(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous),? "
+        rf"(?:s'il (?:te|vous) plaît|stp|svp),?) (?:toujours|ne (?:plus )?jamais) (?:me |m'|nous )?"
+        rf"{_FR_INFINITIVE}",
+    ),
 )
 
 # --- Chinese

@@ -84,7 +84,7 @@ class ModelInfo(Json):
 
     Its cache keeps the beginning of a request for `cache_seconds` after its last use (0: not known), unless
     that has fewer than `cache_min` tokens. `cache_read` and `cache_write` are the prices of a token that is
-    read from it and of one that is written to it, where a plain one costs 1.
+    read from it and of one that is written to it, where a plain one costs 1; None: not known.
     """
 
     id: str = ""
@@ -101,7 +101,7 @@ class ModelInfo(Json):
     note: str = ""
     address: str = ""
     cache_seconds: int = 0
-    cache_read: float = 1.0
+    cache_read: float | None = None
     cache_write: float = 1.0
     cache_min: int = 0
 
@@ -118,6 +118,17 @@ class ModelInfo(Json):
     def with_learned(self, ratios: Mapping[str, float]) -> ModelInfo:
         """Return the model with what was learned of its tokens, by script."""
         return replace(self, learned=dict(ratios), tokens_ratio=ratios.get("plain", self.tokens_ratio))
+
+    def with_cache_prices(self, prices: Mapping[str, CachePrices]) -> ModelInfo:
+        """Return the model with prices of its cache that are set, by its id or `PROVIDER:ID`."""
+        own = [prices[name] for name in (self.id, f"{self.provider}:{self.id}") if name in prices]
+        reads = [price.read for price in own if price.read is not None]
+        writes = [price.write for price in own if price.write is not None]
+        return replace(
+            self,
+            cache_read=reads[-1] if reads else self.cache_read,
+            cache_write=writes[-1] if writes else self.cache_write,
+        )
 
     @property
     def is_assumed(self) -> bool:
@@ -136,6 +147,14 @@ class Prices:
 
     input: float
     output: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachePrices:
+    """What a token that is read from a model's cache, or written to it, costs where a plain one costs 1."""
+
+    read: float | None = None
+    write: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,7 +103,7 @@ class Receipt(Json):
     `epoch_why` why it began if it began with this request. Its history is folded above `fold_at` tokens,
     down to `fold_to`. `outside` names the places of text of strangers in view. `cost_tokens` is how many new
     tokens would have cost as much as the input, by the rules of the provider's cache, and `cost` the money
-    for all, if prices are set.
+    for all, if prices are set. Where the price of what came from the cache is not known, both are None.
     """
 
     DERIVED: ClassVar = ("total_tokens", "by_layer", "over_limit")
@@ -127,7 +127,7 @@ class Receipt(Json):
     fold_at: int = 0
     fold_to: int = 0
     outside: tuple[str, ...] = ()
-    cost_tokens: int = 0
+    cost_tokens: int | None = None
     cost: float | None = None
     expected: Expectation | None = None
 
@@ -154,6 +154,11 @@ class Receipt(Json):
         return self.total_tokens > self.limit
 
     @property
+    def is_cost_unknown(self) -> bool:
+        """Whether tokens came from a cache whose price is not known."""
+        return self.cost_tokens is None and self.usage is not None and self.usage.cached_tokens > 0
+
+    @property
     def grown_tokens(self) -> int:
         """Tokens of the history, the message, all that went with it, and their framing: the next history."""
         grows = ("history", "framing")
@@ -174,14 +179,21 @@ class Receipt(Json):
         if self.epoch and not self.epoch_why:
             new = sum(item.tokens for item in self.kept if item.zone == "turn")
             lines.append(f"about {self.total_tokens - new:,} tokens stood in the last request too")
-        if self.usage is not None and self.cost_tokens:
-            cached = f"{self.usage.cached_tokens:,} of {self.usage.input_tokens:,} tokens came from the cache"
-            money = f", and {self.cost:.4f} in money with the answer" if self.cost is not None else ""
-            lines.append(f"{cached}; the input cost as much as {self.cost_tokens:,} new tokens{money}")
+        if self.usage is not None and (self.cost_tokens or self.is_cost_unknown):
+            lines.append(self._cost_of(self.usage))
         if self.outside:
             places = ", ".join(self.outside)
             lines.append(f"text of strangers is in view ({places}): tools that act need your consent")
         return tuple(lines)
+
+    def _cost_of(self, usage: Usage) -> str:
+        """Say what came from the cache, and what the input cost with it."""
+        cached = f"{usage.cached_tokens:,} of {usage.input_tokens:,} tokens came from the cache"
+        if self.is_cost_unknown:
+            table = f'[models."{self.model}"]'
+            return f"{cached}; the price of cached tokens is not known: set `cache_read` below `{table}`"
+        money = f", and {self.cost:.4f} in money with the answer" if self.cost is not None else ""
+        return f"{cached}; the input cost as much as {self.cost_tokens:,} new tokens{money}"
 
     @property
     def kept(self) -> tuple[ReceiptItem, ...]:

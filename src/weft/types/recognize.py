@@ -1,7 +1,8 @@
 """Recognition of standing instructions in a person's own words, by rules and without a model.
 
 A sentence counts if it is addressed to the assistant and sets a lasting rule ("always answer in Spanish").
-Facts about people, questions, quotes, stories and orders for one time do not count. A sentence that could be
+Facts about people, questions, quotes, stories and orders for one time do not count; a request in the form of
+a question does ("could you always answer in Spanish?"). A sentence that could be
 either is left out: a rule that nobody gave is worse than one that must be said again.
 `instruction_patterns.py` and `instruction_exclusions.py` have the patterns of six languages.
 """
@@ -60,9 +61,10 @@ def standing_instructions(own_words: str) -> tuple[str, ...]:
 
 
 def _is_instruction(masked: str) -> bool:
-    if len(masked) > MAX_CHARS or not any(language.matches(masked) for language in LANGUAGES):
+    if len(masked) > MAX_CHARS or compiled(REPORTED).search(masked):
         return False
-    return not compiled(QUESTION).search(masked) and not compiled(REPORTED).search(masked)
+    is_question = compiled(QUESTION).search(masked) is not None
+    return any(language.matches(masked, is_question=is_question) for language in LANGUAGES)
 
 
 def _sentences(text: str) -> Iterator[tuple[str, str]]:

@@ -38,7 +38,7 @@ class Model:
     `cache` says how the end of a stable part is marked; without it the vendor finds equal beginnings itself.
     The cache lives for `cache_seconds` after its last use and takes no beginning shorter than `cache_min`
     tokens. `cache_read` and `cache_write` are the prices of a token that is read from it and of one that is
-    written to it, where a plain one costs 1.
+    written to it, where a plain one costs 1; None: not known.
 
     `ratio` is a safe guess at how many of its tokens one token of o200k is in plain English, and `ratios` at
     those for other scripts. Where `bytes_per_token` is set, no token is believed to hold more of a script
@@ -51,7 +51,7 @@ class Model:
     max_output: int = 4_096
     cache: Literal["", "block", "breakpoint"] = ""
     cache_seconds: int = 0
-    cache_read: float = 1.0
+    cache_read: float | None = None
     cache_write: float = 1.0
     cache_min: int = 0
     ratio: float = 1.0
