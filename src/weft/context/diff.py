@@ -42,7 +42,7 @@ _TAKEN_OUT = {
     "purge": "of a text",
     "undo": "of a change to the memory",
 }
-"""What ended all epochs at once. What it was may have gone with an earlier message, so no receipt names it."""
+"""What ends all epochs at once. It may have gone with an earlier message, so that no receipt names it."""
 _SILENT = ("history", "message", "framing", "steps")
 _MOST_LINES = 4_000
 
