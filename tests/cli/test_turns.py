@@ -167,7 +167,7 @@ def test_show_prints_every_item_with_tokens_origin_and_why(lived: Home) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     [fact] = [line for line in done.stdout.splitlines() if line.startswith("changes (facts)")]
     assert fact.split()[2:] == "city 6 user turn new since the epoch began".split()
-    assert "bytes (99%) are those of the request before" in done.stdout
+    assert "bytes (99%), are those of the request before" in done.stdout
 
 
 async def leave_out(home: Path, number: int) -> None:
@@ -208,6 +208,12 @@ def test_the_request_of_a_turn_is_printed_as_it_was_sent(lived: Home) -> None:
 
 def test_the_requests_of_a_turn_are_one_json(lived: Home) -> None:
     assert len(lived.json("show", "2", "--request")) == 2
+
+
+def test_a_turn_that_a_later_one_begins_with_is_named_so_the_other_way_round(lived: Home) -> None:
+    size = lived.json("diff", "1", "2")["bytes"]
+
+    assert lived.run("diff", "1", "2").stdout.startswith(f"Turn 2 begins with all {size:,} bytes of turn 1.")
 
 
 def test_a_difference_has_its_cause_and_its_lines(lived: Home) -> None:

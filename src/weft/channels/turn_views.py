@@ -30,8 +30,9 @@ def cache_lines(turn: TurnView) -> list[str]:
     if turn.requests:
         first = turn.requests[0]
         lines.append(
-            f"the first {first.shared_bytes:,} of {first.request.size:,} bytes ({first.share:.0%}) are those "
-            f"of the request before: about {turn.predicted_cached:,} of {receipt.total_tokens:,} tokens"
+            f"whole parts at its beginning, {first.shared_bytes:,} of {first.request.size:,} bytes "
+            f"({first.share:.0%}), are those of the request before: "
+            f"about {turn.predicted_cached:,} of {receipt.total_tokens:,} tokens"
         )
     if usage := receipt.usage:
         lines.append(
@@ -47,11 +48,13 @@ def diff_lines(before: TurnInfo, after: TurnInfo, found: RequestDiff) -> Iterato
             f"Turn {after.number} begins with all {found.shared_bytes:,} bytes of turn {before.number}; "
             f"{found.bytes - found.shared_bytes:,} bytes are new."
         )
+    elif not found.part:
+        yield f"Turn {before.number} begins with all {found.bytes:,} bytes of turn {after.number}."
     else:
         yield (
             f"Turn {after.number} is the same as turn {before.number} for {found.shared_bytes:,} of "
             f"{found.bytes:,} bytes ({found.share:.0%}). The first changed byte is in "
-            f"{found.part or 'nothing'}, item {found.item + 1}."
+            f"{found.part}, item {found.item + 1}."
         )
     if found.causes:
         yield f"Changed by: {', '.join(cause.text for cause in found.causes)}."
