@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import weft
-from weft.context.plan import ContextPlan, Materials, plan, visible_history
+from weft.context.plan import ContextPlan, Materials, plan
+from weft.context.render import visible_history
 from weft.types.build import BuildSpec
 from weft.types.recipe import Layer, Recipe
 from weft.types.section import Keep, Offer, Piece, Withheld

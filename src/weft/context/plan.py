@@ -363,9 +363,13 @@ def _overflowing(draft: ContextPlan) -> ContextPlan:
     Raises:
         BudgetExceeded: the recipe does not. The error names the largest part.
     """
-    materials, spec = draft.materials, draft.materials.spec
-    if spec.recipe.overflow == "send":
+    if draft.materials.spec.recipe.overflow == "send":
         return draft
+    raise _too_large(draft)
+
+
+def _too_large(draft: ContextPlan) -> BudgetExceeded:
+    materials, spec = draft.materials, draft.materials.spec
     parts = [(s.title or s.layer, s.tokens) for s in draft.sections]
     parts += [("message", materials.message_tokens), ("pictures", materials.picture_tokens)]
     parts += [("history", draft.window.costs[draft.cut])]
@@ -374,19 +378,13 @@ def _overflowing(draft: ContextPlan) -> ContextPlan:
     largest = max(range(len(parts)), key=lambda at: parts[at][1])
     limited_by_model = spec.limits.max_tokens < spec.wanted_limits.max_tokens
     remedy = "ask a model that reads more" if limited_by_model else "raise `context.max_tokens`"
-    raise BudgetExceeded(
+    return BudgetExceeded(
         needed=draft.total,
         budget=spec.limits.ceiling,
         largest=parts[largest][0],
         remedies=(remedy,) if largest >= len(parts) - len(spec.tools) else ("shorten it", remedy),
         reserved=spec.limits.reserved_response_tokens,
     )
-
-
-def visible_history(decided: ContextPlan) -> tuple[Message, ...]:
-    """Return the messages of the window, after the summary of those that were folded."""
-    summary = decided.materials.summary
-    return (*((summary,) if summary else ()), *decided.window.messages(decided.cut))
 
 
 def summary_message(fold: Fold) -> Message:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from weft.context.plan import ContextPlan, visible_history
+from weft.context.plan import ContextPlan
 from weft.types.context import Context
 from weft.types.escape import joined
+from weft.types.message import Message
 from weft.types.receipt import Receipt
 from weft.types.section import Place
 
@@ -25,3 +26,9 @@ def render(plan: ContextPlan, receipt: Receipt) -> Context:
         tagged=recipe.tagged,
         receipt=receipt,
     )
+
+
+def visible_history(decided: ContextPlan) -> tuple[Message, ...]:
+    """Return the messages of the window, after the summary of those that were folded."""
+    summary = decided.materials.summary
+    return (*((summary,) if summary else ()), *decided.window.messages(decided.cut))
