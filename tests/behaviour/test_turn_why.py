@@ -132,3 +132,20 @@ async def test_the_text_of_a_turn_that_failed_is_found(world: World) -> None:
     await world.app.close()
 
     assert len(hits) == 1
+
+
+async def test_a_block_that_lost_its_place_is_found_by_its_content(home: Path) -> None:
+    limits = weft.ModelContextLimits(max_tokens=9_000, memory_tokens=300, reserved_response_tokens=1_000)
+    config = weft.ContextConfig(default_limits=limits)
+    app = await weft.connect(provider=weft.ScriptedProvider(["Noted."]), context=config)
+    world = World(app, await app.store.get())
+    await world.store.memory.create_block(AGENT, "cellar", pinned=True)
+    await world.store.memory.append_to_block(AGENT, "cellar", "Jam. " * 300 + "One submarine.")
+    await world.say("Hello.")
+
+    [one] = await world.why("one submarine")
+    await app.close()
+
+    assert (one.shown, one.where) == (False, "blocks: cellar")
+    assert "over the 300 tokens for memory blocks" in one.reason
+    assert one.tokens > 300

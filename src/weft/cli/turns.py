@@ -214,12 +214,7 @@ def _lines(rows: Sequence[Sequence[str]], width: int) -> list[Text]:
 
 
 async def _session_id(store: Store, name: str | None) -> str:
-    if name is not None:
-        return (await named_session(store, name)).id
-    newest = await store.sessions.list(limit=1)
-    if not newest:
-        raise UnknownName("There are no conversations yet: `weft chat` begins one.")
-    return newest[0].id
+    return (await named_session(store, name)).id
 
 
 async def _view(store: Store, turn: str, session: str | None) -> TurnView:

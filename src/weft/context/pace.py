@@ -44,7 +44,7 @@ class Pace:
 
 def pace_of(tail: Tail, view: EpochView, counter: Counter, *, room: int) -> Pace:
     """Measure the newest turns of a logged history that has so much room."""
-    starts = [at for at, entry in enumerate(tail.entries) if _begins_turn(entry.message)]
+    starts = [at for at, entry in enumerate(tail.entries) if begins_turn(entry.message)]
     sent = _prices(tail, view, counter, starts[-_RECENT] if len(starts) >= _RECENT else 0)
     offset = len(tail.entries) - len(sent)
     spans = pairwise((*starts[-_RECENT:], len(tail.entries)))
@@ -62,7 +62,7 @@ def attached_in(tail: Tail, view: EpochView, counter: Counter) -> tuple[int, int
     first = min(view.attachments, default=0)
     texts = [one.text for one in view.attachments.values() if one.content is None]
     entries = tail.entries[max(first - tail.messages_before - 1, 0) :]
-    turns = sum(_begins_turn(entry.message) for entry in entries) if first else 0
+    turns = sum(begins_turn(entry.message) for entry in entries) if first else 0
     return sum(map(counter.attached, texts)), turns
 
 
@@ -71,7 +71,7 @@ def price_from(tail: Tail, at: int, counter: Counter) -> int:
     return sum(entry.tokens + counter.per_message for entry in tail.entries[at:])
 
 
-def _begins_turn(message: Message) -> bool:
+def begins_turn(message: Message) -> bool:
     """Check whether a message begins a turn. A note to the model between rounds of tools does not."""
     return message.role == "user" and message.origin != "operator"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from weft.context.epoch import EpochPlan
-from weft.context.pace import price_from
+from weft.context.pace import begins_turn, price_from
 from weft.context.plan import Materials
 from weft.types.epoch import EpochView
 
@@ -32,9 +32,7 @@ def why_stale(going_on: EpochPlan, materials: Materials, view: EpochView) -> str
         number: counter.attached(one.text) for number, one in view.attachments.items() if one.content is None
     }
     turns = [
-        tail.messages_before + at
-        for at, entry in enumerate(tail.entries, 1)
-        if entry.message.role == "user" and entry.message.origin != "operator"
+        tail.messages_before + at for at, entry in enumerate(tail.entries, 1) if begins_turn(entry.message)
     ]
     old = sum(prices.values())
     reread = sum(price * (len(turns) - bisect_right(turns, number)) for number, price in prices.items())

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from weft.context.diff import RequestDiff, diff, readable
 from weft.errors import UnknownName
 from weft.memory.base import Store
 from weft.tokens import count
-from weft.turn.unseen import place_of, price_of, unseen
+from weft.turn.unseen import place_of, unseen
 from weft.types.codec import Json
 from weft.types.epoch import Attachment, Epoch, digest_of
 from weft.types.message import Message
 from weft.types.plural import counted
 from weft.types.receipt import Receipt, ReceiptItem
+from weft.types.search import MemorySearchResult
 from weft.types.sent import StoredRequest
 from weft.types.session import Session, TurnInfo
 from weft.wire.items import digest_of_bytes, encode, join, kinds
@@ -157,13 +158,28 @@ async def why(store: Store, turn: TurnView, text: str) -> list[Reason]:
     elif not reasons and wanted in turn.info.text.casefold():
         reasons.append(Reason(shown=False, where="the message of this turn", reason=_why_none(turn.info)))
     if session is not None:
-        ids = {name for item in items for name in (item.id, item.title)} | seen
-        ids |= {one.where.partition(": ")[2] for one in reasons}
-        reasons += [
-            Reason(shown=False, where=place_of(hit), tokens=price_of(hit), reason=why_not)
-            for hit, why_not in await unseen(store, turn.info, session, text, known=ids)
-        ]
+        known = seen | {one.where.partition(": ")[2] for one in reasons}
+        rest = [item for item in items if item not in listed]
+        reasons += _elsewhere(await unseen(store, turn.info, session, text), rest, known)
     return reasons
+
+
+def _elsewhere(
+    hits: Sequence[tuple[MemorySearchResult, str]], items: Sequence[ReceiptItem], known: Set[str]
+) -> Iterator[Reason]:
+    """Yield what the memory has of a text: as the receipt lists it, or with the reason why it does not.
+
+    What the receipt shows, and what has one of the `known` names, is accounted for already.
+    """
+    by_name = {name: item for item in items for name in (item.id, item.title)}
+    for hit, why_not in hits:
+        names = {hit.id, hit.label} - {""}
+        listed = [by_name[name] for name in sorted(names) if name in by_name]
+        if lost := [item for item in listed if not item.kept]:
+            yield _reason(lost[0])
+        elif not listed and not names & known:
+            tokens = count(hit.content)
+            yield Reason(shown=False, where=place_of(hit), tokens=tokens, reason=why_not)
 
 
 async def _keys_of(store: Store, session: Session | None, wanted: str) -> set[str]:

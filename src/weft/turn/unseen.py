@@ -7,7 +7,6 @@ from datetime import datetime
 
 from weft.memory.base import Store
 from weft.store.base import Scope
-from weft.tokens import count
 from weft.types.memory import BlockInfo, BlockType
 from weft.types.search import FactType, MemorySearchResult, SearchContentType, SearchMode, SearchQuery
 from weft.types.session import Session, TurnInfo
@@ -22,15 +21,16 @@ _KINDS = {
 }
 _NOTE = "a note of the archive is never shown: the model can search it"
 _NO_WORD = "it was not recalled: the message has none of its telling words"
+_NO_PART = "this turn showed no such part of the memory"
 _LESS = "it was not recalled: other lines, or none, bore enough on the message"
 
 
 async def unseen(
-    store: Store, info: TurnInfo, session: Session, text: str, *, known: Set[str]
+    store: Store, info: TurnInfo, session: Session, text: str
 ) -> list[tuple[MemorySearchResult, str]]:
     """Find what the person's memory and other conversations have of a text, each with why it was not shown.
 
-    What has one of the `known` ids, labels or keys is accounted for already.
+    Some of it may have been shown all the same: the receipt knows.
     """
     wanted = text.casefold().strip()
     query = SearchQuery(text=text, mode=SearchMode.FTS, limit=5 * _MOST)
@@ -40,9 +40,7 @@ async def unseen(
     return [
         (hit, _why(hit, info, blocks.get(hit.label), asked))
         for hit in hits
-        if wanted in f"{hit.label}\n{hit.content}".casefold()
-        and hit.session_id != info.session_id
-        and not known & {hit.id, hit.label} - {""}
+        if wanted in f"{hit.label}\n{hit.content}".casefold() and hit.session_id != info.session_id
     ][:_MOST]
 
 
@@ -57,10 +55,6 @@ def place_of(hit: MemorySearchResult) -> str:
         return f"archive: {title}"
     day = f"{hit.at:%Y-%m-%d} " if hit.at else ""
     return f"conversation {hit.session_id[:8]}: {day}{hit.speaker}: {title}"
-
-
-def price_of(hit: MemorySearchResult) -> int:
-    return count(hit.content)
 
 
 def _why(hit: MemorySearchResult, info: TurnInfo, block: BlockInfo | None, asked: Set[str]) -> str:
@@ -84,8 +78,8 @@ def _reasons(
     if hit.source == FactType.FACTS and hit.ended_at is not None:
         yield f"it held until {hit.ended_at:%Y-%m-%d at %H:%M}"
     if block is not None and not (block.block_type == BlockType.WORKING and block.pinned):
-        yield _KINDS.get(block.block_type, "")
-    yield "this turn showed no such part of the memory"
+        yield _KINDS.get(block.block_type, _NO_PART)
+    yield _NO_PART
 
 
 def _telling(text: str) -> set[str]:

@@ -122,6 +122,8 @@ class ModelInfo(Json):
     def with_cache_prices(self, prices: Mapping[str, CachePrices]) -> ModelInfo:
         """Return the model with prices of its cache that are set, by its id or `PROVIDER:ID`."""
         own = [prices[name] for name in (self.id, f"{self.provider}:{self.id}") if name in prices]
+        if not own:
+            return self
         reads = [price.read for price in own if price.read is not None]
         writes = [price.write for price in own if price.write is not None]
         return replace(
